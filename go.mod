@@ -1,0 +1,3 @@
+module piedmont
+
+go 1.26
