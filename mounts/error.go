@@ -60,7 +60,7 @@ type Error struct {
 	Op     string // what was attempted, an operationId of the spec or a few words: "loadTable"
 	Name   string // the dotted name of the object, in the caller's tree
 	Other  string // a second name: the target of a rename, the mount that refused
-	Detail string // one safe sentence for the client; it must hold no secret, host or foreign text
+	Detail string // one safe sentence for the client, with {name} and {other} where those go; no secret, host or foreign text
 	Err    error  // the cause: logged, never shown
 }
 
@@ -94,7 +94,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Iceberg's own clients and its compatibility kit expect of the kind.
 func (e *Error) Message() string {
 	if e.Detail != "" {
-		return e.Detail
+		return strings.NewReplacer("{name}", e.Name, "{other}", e.Other).Replace(e.Detail)
 	}
 	switch e.Kind {
 	case NoSuchNamespace:

@@ -1,0 +1,187 @@
+package mounts
+
+import "context"
+
+// CreateNamespace creates a namespace of the tree and returns its properties. What
+// exists because of a mount point is AlreadyExists; a mount that can't be written, or
+// none around the name, is Unsupported.
+func (t *Tree) CreateNamespace(ctx context.Context, c Caller, at Target, properties map[string]string) (map[string]string, error) {
+	const op = "createNamespace"
+	exists := &Error{Kind: AlreadyExists, Op: op, Name: at.Path.String(), Detail: "Namespace already exists: {name}"}
+	if at.Path.IsRoot() {
+		return nil, &Error{Kind: BadRequest, Op: op, Detail: "Invalid namespace: it has no level"}
+	}
+	if at.fixed() {
+		return nil, exists
+	}
+	if at.Point == nil {
+		if len(at.Path) > 1 {
+			return nil, &Error{Kind: NoSuchNamespace, Op: op, Name: at.Path.Parent().String()}
+		}
+		return nil, at.readOnly(op, Unsupported)
+	}
+	w, ok := at.Point.Mount.(NamespaceWriter)
+	if !ok {
+		switch _, err := at.Point.Mount.LoadNamespace(ctx, c, at.Namespace); {
+		case err == nil:
+			return nil, exists
+		case !Is(err, NoSuchNamespace):
+			return nil, at.Restore(err)
+		}
+		return nil, at.readOnly(op, Unsupported)
+	}
+	stored, err := w.CreateNamespace(ctx, c, at.Namespace, properties)
+	return stored, at.Restore(err)
+}
+
+// DropNamespace drops an empty namespace of the tree. One with a mount point below it is
+// never empty.
+func (t *Tree) DropNamespace(ctx context.Context, c Caller, at Target) error {
+	const op = "dropNamespace"
+	w, err := at.namespaceWriter(op)
+	if err != nil {
+		return err
+	}
+	if at.Place == Ancestor {
+		return &Error{Kind: NamespaceNotEmpty, Op: op, Name: at.Path.String(), Detail: "Namespace {name} is not empty: a mount lies below it"}
+	}
+	return at.Restore(w.DropNamespace(ctx, c, at.Namespace))
+}
+
+// UpdateProperties changes the properties of a namespace of the tree.
+func (t *Tree) UpdateProperties(ctx context.Context, c Caller, at Target, removals []string, updates map[string]string) (PropertiesUpdate, error) {
+	w, err := at.namespaceWriter("updateProperties")
+	if err != nil {
+		return PropertiesUpdate{}, err
+	}
+	done, err := w.UpdateProperties(ctx, c, at.Namespace, removals, updates)
+	return done, at.Restore(err)
+}
+
+// namespaceWriter is the mount that can change the namespace, or the refusal.
+func (t Target) namespaceWriter(op string) (NamespaceWriter, error) {
+	if t.Point == nil && t.Place == Inside {
+		return nil, &Error{Kind: NoSuchNamespace, Op: op, Name: t.Path.String()}
+	}
+	if t.fixed() || t.Namespace.IsRoot() {
+		return nil, &Error{
+			Kind: Unsupported, Op: op, Name: t.Path.String(),
+			Detail: "'{name}' is a mount point or leads to one: it can only be changed in the configuration",
+		}
+	}
+	w, ok := t.Point.Mount.(NamespaceWriter)
+	if !ok {
+		return nil, t.readOnly(op, Unsupported)
+	}
+	return w, nil
+}
+
+// CreateTable creates or stages a table of the tree.
+func (t *Tree) CreateTable(ctx context.Context, c Caller, at Target, body []byte) (*Table, error) {
+	w, err := at.newTableWriter("createTable")
+	if err != nil {
+		return nil, err
+	}
+	table, err := w.CreateTable(ctx, c, at.Inner(), body)
+	return table, at.Restore(err)
+}
+
+// RegisterTable makes a table of the tree from an existing metadata file.
+func (t *Tree) RegisterTable(ctx context.Context, c Caller, at Target, r RegisterRequest) (*Table, error) {
+	w, err := at.newTableWriter("registerTable")
+	if err != nil {
+		return nil, err
+	}
+	table, err := w.RegisterTable(ctx, c, at.Inner(), r)
+	return table, at.Restore(err)
+}
+
+// newTableWriter is the mount that can create the table, or the refusal.
+func (t Target) newTableWriter(op string) (TableWriter, error) {
+	if t.Point == nil && t.Place == Inside {
+		return nil, &Error{Kind: NoSuchNamespace, Op: op, Name: t.Path.String()}
+	}
+	if t.Point == nil {
+		return nil, t.readOnly(op, Unsupported)
+	}
+	w, ok := t.Point.Mount.(TableWriter)
+	if !ok {
+		return nil, t.readOnly(op, Unsupported)
+	}
+	if t.Namespace.IsRoot() {
+		return nil, &Error{
+			Kind: Unsupported, Op: op, Name: t.Path.String(),
+			Detail: "'{name}' is a mount point, which holds namespaces but no tables: name a namespace inside it",
+		}
+	}
+	return w, nil
+}
+
+// CommitTable applies a CommitTableRequest to a table of the tree. A mount that can't be
+// written is Forbidden here, not Unsupported: clients clean up after a 403 only.
+func (t *Tree) CommitTable(ctx context.Context, c Caller, at Target, body []byte) (*Table, error) {
+	w, err := at.tableWriter("updateTable", Forbidden)
+	if err != nil {
+		return nil, err
+	}
+	table, err := w.CommitTable(ctx, c, at.Inner(), body)
+	return table, at.Restore(err)
+}
+
+// DropTable takes a table of the tree out of its catalog.
+func (t *Tree) DropTable(ctx context.Context, c Caller, at Target, purge bool) error {
+	w, err := at.tableWriter("dropTable", Unsupported)
+	if err != nil {
+		return err
+	}
+	return at.Restore(w.DropTable(ctx, c, at.Inner(), purge))
+}
+
+// tableWriter is the mount that can change the table, or the refusal.
+func (t Target) tableWriter(op string, refusal Kind) (TableWriter, error) {
+	if t.Point == nil {
+		return nil, t.noSuchTable(op)
+	}
+	w, ok := t.Point.Mount.(TableWriter)
+	if !ok {
+		return nil, t.readOnly(op, refusal)
+	}
+	if t.noTables() {
+		return nil, t.noSuchTable(op)
+	}
+	return w, nil
+}
+
+// RenameTable moves a table, within one mount or between mounts of one owner. With a
+// mount that can't rename on either side it is Unsupported and names both.
+func (t *Tree) RenameTable(ctx context.Context, c Caller, from, to Target) error {
+	const op = "renameTable"
+	switch {
+	case from.noTables() && (from.Point == nil || from.Point.renames()):
+		return from.noSuchTable(op)
+	case to.Point == nil && to.Place == Inside:
+		return &Error{Kind: NoSuchNamespace, Op: op, Name: to.Path.String()}
+	case to.Point == nil || !from.Point.renames() || !to.Point.renames() || to.noTables():
+		return &Error{
+			Kind: Unsupported, Op: op, Name: from.Identifier().String() + " in the " + from.Point.describe(),
+			Other: to.Identifier().String() + to.inPoint(), Detail: "Cannot rename {name} to {other}: both must lie in mounts that can be written",
+		}
+	}
+	renamer, ok := from.Point.Mount.(TableRenamer)
+	if !ok {
+		return from.readOnly(op, Unsupported)
+	}
+	return renamer.RenameTable(ctx, c, from, to)
+}
+
+func (t Target) inPoint() string {
+	if t.Point == nil {
+		return ""
+	}
+	return " in the " + t.Point.describe()
+}
+
+func (p *Point) renames() bool {
+	_, ok := p.Mount.(TableRenamer)
+	return ok
+}
