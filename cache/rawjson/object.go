@@ -36,7 +36,7 @@ func ParseObject(b []byte) (Object, error) {
 	if err != nil {
 		return o, err
 	}
-	i, err = s.object(i, 1, func(key, value span) error {
+	i, err = s.object(i, 1, s.value, func(key, value span) error {
 		rawKey := b[key.from:key.to:key.to]
 		name, _ := String(rawKey)
 		if o.find(name) >= 0 {
@@ -59,7 +59,7 @@ func Member(b []byte, key string) (value json.RawMessage, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	i, err = s.object(i, 1, func(k, v span) error {
+	i, err = s.object(i, 1, s.value, func(k, v span) error {
 		if name, _ := String(b[k.from:k.to]); name != key {
 			return nil
 		}
@@ -85,7 +85,7 @@ func Elements(b []byte) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	var all []json.RawMessage
-	i, err = s.array(i, 1, func(v span) { all = append(all, b[v.from:v.to:v.to]) })
+	i, err = s.array(i, 1, s.value, func(v span) { all = append(all, b[v.from:v.to:v.to]) })
 	if err == nil {
 		err = s.end(i)
 	}
@@ -203,6 +203,38 @@ func (o *Object) AppendTo(dst []byte) []byte {
 		dst = append(append(append(dst, m.rawKey...), ':'), m.value...)
 	}
 	return append(dst, '}')
+}
+
+// Render is AppendTo with a say in each value: value appends what key shall have to
+// dst, most often raw as it is. It returns the text, which it expects to be about size
+// bytes, and an Object of the same members whose values lie in that text and nowhere
+// else, so that the memory behind o can go.
+func (o *Object) Render(size int, value func(dst []byte, key string, raw json.RawMessage) []byte) ([]byte, Object) {
+	text := make([]byte, 0, size)
+	spans := make([]struct{ key, value span }, 0, o.live)
+	for _, m := range o.members {
+		if m.value == nil {
+			continue
+		}
+		text = append(text, byte(','))
+		key := span{len(text), len(text) + len(m.rawKey)}
+		text = append(append(text, m.rawKey...), ':')
+		from := len(text)
+		text = value(text, m.key, m.value)
+		spans = append(spans, struct{ key, value span }{key, span{from, len(text)}})
+	}
+	if len(spans) == 0 {
+		text = append(text, '{')
+	}
+	text[0] = '{'
+	text = append(text, '}')
+	var same Object
+	for _, at := range spans {
+		rawKey := json.RawMessage(text[at.key.from:at.key.to:at.key.to])
+		name, _ := String(rawKey)
+		same.push(member{name, rawKey, text[at.value.from:at.value.to:at.value.to]})
+	}
+	return text, same
 }
 
 // Size is how many bytes AppendTo would append.

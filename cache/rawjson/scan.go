@@ -107,9 +107,9 @@ func (s *scanner) value(i, depth int) (int, error) {
 	case c == '"':
 		return s.str(i)
 	case c == '{':
-		return s.object(i, depth+1, nil)
+		return s.object(i, depth+1, s.value, nil)
 	case c == '[':
-		return s.array(i, depth+1, nil)
+		return s.array(i, depth+1, s.value, nil)
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number(i)
 	case c == 't':
@@ -122,9 +122,12 @@ func (s *scanner) value(i, depth int) (int, error) {
 	return i, s.fail(i, "expected a value")
 }
 
-// object reads an object and calls visit, if there is one, with the offsets of each
-// key (quotes included) and value.
-func (s *scanner) object(i, depth int, visit func(key, value span) error) (int, error) {
+// reader reads one value, as scanner.value does.
+type reader func(i, depth int) (int, error)
+
+// object reads an object, its values by read, and calls visit, if there is one, with
+// the offsets of each key (quotes included) and value.
+func (s *scanner) object(i, depth int, read reader, visit func(key, value span) error) (int, error) {
 	if depth > s.maxDepth {
 		return i, s.fail(i, "nested too deeply")
 	}
@@ -134,7 +137,7 @@ func (s *scanner) object(i, depth int, visit func(key, value span) error) (int, 
 		return i + 1, nil
 	}
 	for {
-		key, value, err := s.member(i, depth)
+		key, value, err := s.member(i, depth, read)
 		if err != nil {
 			return i, err
 		}
@@ -158,7 +161,7 @@ func (s *scanner) object(i, depth int, visit func(key, value span) error) (int, 
 type span struct{ from, to int }
 
 // member reads `"key" : value` at i.
-func (s *scanner) member(i, depth int) (key, value span, err error) {
+func (s *scanner) member(i, depth int, read reader) (key, value span, err error) {
 	if i >= len(s.b) || s.b[i] != '"' {
 		return key, value, s.fail(i, "expected a key")
 	}
@@ -171,12 +174,13 @@ func (s *scanner) member(i, depth int) (key, value span, err error) {
 		return key, value, s.fail(i, "expected a colon")
 	}
 	value.from = s.space(i + 1)
-	value.to, err = s.value(value.from, depth)
+	value.to, err = read(value.from, depth)
 	return key, value, err
 }
 
-// array reads an array and calls visit, if there is one, with each element's offsets.
-func (s *scanner) array(i, depth int, visit func(span)) (int, error) {
+// array reads an array, its elements by read, and calls visit, if there is one, with
+// each element's offsets.
+func (s *scanner) array(i, depth int, read reader, visit func(span)) (int, error) {
 	if depth > s.maxDepth {
 		return i, s.fail(i, "nested too deeply")
 	}
@@ -185,7 +189,7 @@ func (s *scanner) array(i, depth int, visit func(span)) (int, error) {
 		return i + 1, nil
 	}
 	for {
-		to, err := s.value(i, depth)
+		to, err := read(i, depth)
 		if err != nil {
 			return i, err
 		}
