@@ -68,8 +68,8 @@ func checkAt(at Namespace) error {
 		return fmt.Errorf("mount at '%s': %w", at, err)
 	}
 	for _, level := range at {
-		if strings.Contains(level, ".") {
-			return fmt.Errorf("mount at '%s': a level can't hold a dot", at)
+		if strings.ContainsAny(level, ".%") {
+			return fmt.Errorf("mount at '%s': a level can't hold a dot or a percent sign", at)
 		}
 	}
 	if len(at) == 1 && slices.Contains(apiWords, at[0]) {

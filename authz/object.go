@@ -1,0 +1,147 @@
+package authz
+
+import (
+	"strings"
+
+	"github.com/cedar-policy/cedar-go/types"
+
+	"piedmont/mounts"
+)
+
+// Type is the Cedar entity type of an object.
+type Type string
+
+// The types of object.
+const (
+	Namespace Type = "Namespace"
+	Table     Type = "Table"
+	View      Type = "View"
+)
+
+// Object is what a decision is about: a canonical path in the whole tree and the mount
+// point that answers for it.
+type Object struct {
+	Type Type
+	// Path is the namespace; Name the table or view in it, empty for a Namespace.
+	Path mounts.Namespace
+	Name string
+	// Mount is the dotted path of the mount point; InMount is false outside every mount.
+	Mount   string
+	InMount bool
+}
+
+// NamespaceOf is the object of a resolved namespace.
+func NamespaceOf(t mounts.Target) Object {
+	o := Object{Type: Namespace, Path: t.Path}
+	o.setMount(t)
+	return o
+}
+
+// TableOf is the object of a resolved table.
+func TableOf(t mounts.Target) Object {
+	o := Object{Type: Table, Path: t.Path, Name: t.Name}
+	o.setMount(t)
+	return o
+}
+
+// ViewOf is the object of a resolved view.
+func ViewOf(t mounts.Target) Object {
+	o := TableOf(t)
+	o.Type = View
+	return o
+}
+
+func (o *Object) setMount(t mounts.Target) {
+	if t.Point != nil {
+		o.Mount, o.InMount = t.Point.Name(), true
+	}
+}
+
+// ID is the object's Cedar id: each level with "%" as %25 and "." as %2E, joined by
+// dots, so that two objects never share one. The root namespace is "".
+func (o Object) ID() string {
+	id := namespaceID(o.Path)
+	if o.Type == Namespace {
+		return id
+	}
+	if id == "" {
+		return escape(o.Name)
+	}
+	return id + "." + escape(o.Name)
+}
+
+func (o Object) name() string {
+	if o.Type == Namespace {
+		return o.Path.Last()
+	}
+	return o.Name
+}
+
+func namespaceID(n mounts.Namespace) string {
+	switch len(n) {
+	case 0:
+		return ""
+	case 1:
+		return escape(n[0])
+	}
+	levels := make([]string, len(n))
+	for i, level := range n {
+		levels[i] = escape(level)
+	}
+	return strings.Join(levels, ".")
+}
+
+var escaper = strings.NewReplacer("%", "%25", ".", "%2E")
+
+func escape(level string) string {
+	if !strings.ContainsAny(level, "%.") {
+		return level
+	}
+	return escaper.Replace(level)
+}
+
+// entities gives Cedar the object's own entity and those above it as they are asked for.
+// The principal's is made once for each decision.
+type entities struct {
+	principal types.Entity
+	object    Object
+	id        types.EntityUID
+}
+
+// Get returns the principal, the object or a namespace above it.
+func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
+	if uid == e.principal.UID {
+		return e.principal, true
+	}
+	if uid == e.id {
+		return e.object.entity(uid), true
+	}
+	if uid.Type != types.EntityType(Namespace) {
+		return types.Entity{UID: uid}, uid.Type == "Mount" || uid.Type == "Group" || uid.Type == "Role"
+	}
+	for depth := len(e.object.Path); depth >= 0; depth-- {
+		above := Object{Type: Namespace, Path: e.object.Path[:depth], Mount: e.object.Mount, InMount: e.object.InMount}
+		if above.ID() == string(uid.ID) {
+			return above.entity(uid), true
+		}
+	}
+	return types.Entity{}, false
+}
+
+// entity is the object with its parents: the namespace around it, and its mount.
+func (o Object) entity(uid types.EntityUID) types.Entity {
+	parents := make([]types.EntityUID, 0, 2)
+	switch {
+	case o.Type != Namespace:
+		parents = append(parents, types.NewEntityUID("Namespace", types.String(namespaceID(o.Path))))
+	case len(o.Path) > 0:
+		parents = append(parents, types.NewEntityUID("Namespace", types.String(namespaceID(o.Path.Parent()))))
+	}
+	if o.InMount {
+		parents = append(parents, types.NewEntityUID("Mount", types.String(o.Mount)))
+	}
+	return types.Entity{
+		UID: uid, Parents: types.NewEntityUIDSet(parents...),
+		Attributes: types.NewRecord(types.RecordMap{"name": types.String(o.name()), "path": uid.ID}),
+	}
+}

@@ -1,0 +1,151 @@
+package authz
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// TokenLifetime is how long a token made from a key is valid.
+const TokenLifetime = time.Hour
+
+const (
+	signingKeyBytes = 32
+	issuer          = "piedmont"
+)
+
+// KeyStore is where signing keys lie, so that replicas share them. It must be durable.
+type KeyStore interface {
+	// SigningKey reads the key of that id; ok is false where it surely isn't there.
+	SigningKey(ctx context.Context, id string) (secret []byte, ok bool, err error)
+	// CurrentSigningKey reads the id of the key to sign with; ok is false where none was
+	// ever set.
+	CurrentSigningKey(ctx context.Context) (id string, ok bool, err error)
+	// AddSigningKey stores a key and makes it the current one unless one is already
+	// current, which is no error: who loses that race uses the winner's.
+	AddSigningKey(ctx context.Context, id string, secret []byte) error
+}
+
+// Tokens signs and verifies the tokens that POST /v1/oauth/tokens gives out: JWTs signed
+// with HMAC-SHA256 by a key that lies in the registry and is named in the token. A token
+// holds a key's id and an expiry, nothing about rights: those are looked up on each
+// request, so that taking a key away works at once.
+type Tokens struct {
+	store   KeyStore
+	now     func() time.Time
+	current string
+
+	mu      sync.RWMutex
+	secrets map[string][]byte // by signing key id; a handful, they never change
+}
+
+// NewTokens loads the current signing key, making one where the store has none.
+func NewTokens(ctx context.Context, store KeyStore, now func() time.Time) (*Tokens, error) {
+	t := &Tokens{store: store, now: now, secrets: map[string][]byte{}}
+	id, ok, err := store.CurrentSigningKey(ctx)
+	if err == nil && !ok {
+		if err = t.add(ctx); err == nil {
+			id, ok, err = store.CurrentSigningKey(ctx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load the token signing key: %w", err)
+	}
+	if !ok {
+		return nil, errors.New("load the token signing key: it isn't there after it was stored")
+	}
+	t.current = id
+	if _, err := t.secret(ctx, id); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tokens) add(ctx context.Context) error {
+	var id [8]byte
+	secret := make([]byte, signingKeyBytes)
+	_, _ = rand.Read(id[:]) // neither fails: crypto/rand ends the process instead
+	_, _ = rand.Read(secret)
+	return t.store.AddSigningKey(ctx, hex.EncodeToString(id[:]), secret)
+}
+
+// secret finds a signing key, asking the store for one this process has not seen: another
+// replica may have made it.
+func (t *Tokens) secret(ctx context.Context, id string) ([]byte, error) {
+	t.mu.RLock()
+	secret, ok := t.secrets[id]
+	t.mu.RUnlock()
+	if ok {
+		return secret, nil
+	}
+	secret, ok, err := t.store.SigningKey(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read token signing key %q: %w", id, err)
+	}
+	if !ok || len(secret) != signingKeyBytes {
+		return nil, errUnknownSigningKey
+	}
+	t.mu.Lock()
+	t.secrets[id] = secret
+	t.mu.Unlock()
+	return secret, nil
+}
+
+var errUnknownSigningKey = errors.New("unknown token signing key")
+
+// Sign makes a token for a key. It does no I/O.
+func (t *Tokens) Sign(keyID string) (string, error) {
+	t.mu.RLock()
+	secret := t.secrets[t.current]
+	t.mu.RUnlock()
+	now := t.now()
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
+		Issuer: issuer, Subject: keyID, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
+	})
+	token.Header["kid"] = t.current
+	signed, err := token.SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("sign a token: %w", err)
+	}
+	return signed, nil
+}
+
+// verified is what a valid token says.
+type verified struct {
+	keyID   string
+	expires time.Time
+}
+
+// errStore marks a token that couldn't be checked, which is not the caller's fault.
+type errStore struct{ error }
+
+// verify checks a token. An errStore means that nothing is known; any other error that it
+// is not valid.
+func (t *Tokens) verify(ctx context.Context, token string) (verified, error) {
+	var claims jwt.RegisteredClaims
+	var storeErr error
+	_, err := jwt.ParseWithClaims(token, &claims, func(token *jwt.Token) (any, error) {
+		id, _ := token.Header["kid"].(string)
+		if len(id) != 16 {
+			return nil, errUnknownSigningKey
+		}
+		secret, err := t.secret(ctx, id)
+		if err != nil && !errors.Is(err, errUnknownSigningKey) {
+			storeErr = err
+		}
+		return secret, err
+	}, jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(t.now))
+	switch {
+	case storeErr != nil:
+		return verified{}, errStore{storeErr}
+	case err != nil:
+		return verified{}, err
+	}
+	return verified{keyID: claims.Subject, expires: claims.ExpiresAt.Time}, nil
+}
