@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -110,13 +111,10 @@ func (f *Files) openDir(dir string) (*os.Root, error) {
 	if err == nil && f.isDurable(dir) {
 		return d, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = root.MkdirAll(dir, 0o777); err == nil {
-			d, err = root.OpenRoot(dir)
-		}
-	}
 	if err != nil {
-		return nil, err
+		if d, err = makeDir(root, dir); err != nil {
+			return nil, err
+		}
 	}
 	for at := dir; at != "."; {
 		at = path.Dir(at)
@@ -126,6 +124,17 @@ func (f *Files) openDir(dir string) (*os.Root, error) {
 	}
 	f.setDurable(dir)
 	return d, nil
+}
+
+func makeDir(root *os.Root, dir string) (*os.Root, error) {
+	err := root.MkdirAll(dir, 0o777)
+	if errors.Is(err, fs.ErrExist) { // a directory that exists is no error: this is a file
+		err = fmt.Errorf("%w: %w", syscall.ENOTDIR, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(dir)
 }
 
 // openRoot opens the prefix by its name each time: a handle kept open would go on

@@ -156,7 +156,7 @@ func (f *Files) readFault(l vend.Location, err error) error {
 // noRoot is the error of a prefix that can't be opened: perhaps a disk that isn't
 // mounted, which says nothing about the files on it.
 func (f *Files) noRoot(op string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if isGone(err) {
 		return vend.Unavailable(op, f.profile, "has no directory at its prefix", err)
 	}
 	return f.fault(op, f.prefix, err)
@@ -177,6 +177,11 @@ func (f *Files) fault(op string, l vend.Location, err error) error {
 		return &mounts.Error{
 			Kind: mounts.BadRequest, Op: op, Err: err,
 			Detail: "Invalid location: a segment is too long for the disk: " + l.Verbatim(),
+		}
+	case is(syscall.ENOTDIR): // only Create gets here: for the others the file is gone
+		return &mounts.Error{
+			Kind: mounts.BadRequest, Op: op, Err: err,
+			Detail: "Invalid location: a file stands where it needs a directory: " + l.Verbatim(),
 		}
 	case is(syscall.ENOSPC, syscall.EDQUOT):
 		return vend.Unavailable(op, f.profile, "is full", err)

@@ -1,0 +1,218 @@
+package local_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
+	"piedmont/vend"
+	"piedmont/vend/local"
+)
+
+// disk is a profile, the directory of its prefix and a directory outside.
+func disk(t *testing.T) (p *vend.Profile, inside, outside string) {
+	p = newProfile(t)
+	inside, outside = "/"+p.Prefix.Key(), t.TempDir()
+	require.NoError(t, os.MkdirAll(inside, 0o755))
+	require.NoError(t, os.WriteFile(outside+"/secret", []byte("secret"), 0o644))
+	return p, inside, outside
+}
+
+func at(t *testing.T, p *vend.Profile, rel string) vend.Location {
+	return location(t, p.Prefix.String()+"/"+rel)
+}
+
+func TestNewRefusesOtherSchemes(t *testing.T) {
+	_, err := local.New("disk", location(t, "s3://b/x"))
+	require.ErrorContains(t, err, "no file location")
+}
+
+func TestLinksThatLeaveAreRefused(t *testing.T) {
+	p, inside, outside := disk(t)
+	require.NoError(t, os.Symlink(outside, inside+"/dir"))
+	require.NoError(t, os.Symlink(outside+"/secret", inside+"/file"))
+	require.NoError(t, os.Symlink("../../../../../../../../../.."+outside, inside+"/relative"))
+	for _, rel := range []string{"dir/secret", "file", "relative/secret"} {
+		data, err := p.Files.Read(t.Context(), at(t, p, rel), 100)
+		require.Nil(t, data)
+		require.True(t, mounts.Is(err, mounts.Unavailable), "%s: %v", rel, err)
+	}
+	for _, rel := range []string{"dir/new", "relative/new", "dir/sub/new"} {
+		err := p.Files.Create(t.Context(), at(t, p, rel), []byte("x"))
+		require.ErrorIs(t, err, vend.ErrNotWritten)
+	}
+	for _, rel := range []string{"dir/secret", "relative/secret"} {
+		require.Error(t, p.Files.Delete(t.Context(), at(t, p, rel)))
+	}
+	require.NoError(t, p.Files.Delete(t.Context(), at(t, p, "file")), "the link itself lies inside")
+	left, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
+func TestLinksInsideAreFollowed(t *testing.T) {
+	p, inside, outside := disk(t)
+	require.NoError(t, os.Mkdir(inside+"/real", 0o755))
+	require.NoError(t, os.Symlink("real", inside+"/alias"))
+	require.NoError(t, p.Files.Create(t.Context(), at(t, p, "alias/x"), []byte("x")))
+	data, err := p.Files.Read(t.Context(), at(t, p, "real/x"), 100)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+
+	require.NoError(t, os.Symlink(inside, outside+"/prefix"))
+	files, err := local.New("linked", location(t, "file://"+outside+"/prefix"))
+	require.NoError(t, err)
+	_, err = files.Read(t.Context(), location(t, "file://"+outside+"/prefix/real/x"), 100)
+	require.NoError(t, err, "the prefix itself may be a link")
+}
+
+// A dangling link takes the name like any file: creating must not write through it.
+func TestCreateDoesNotFollowALinkOfItsName(t *testing.T) {
+	p, inside, outside := disk(t)
+	require.NoError(t, os.Symlink(outside+"/new", inside+"/x"))
+	require.ErrorIs(t, p.Files.Create(t.Context(), at(t, p, "x"), []byte("x")), vend.ErrExists)
+	require.NoFileExists(t, outside+"/new")
+}
+
+func TestDirectoriesDeletedByHand(t *testing.T) {
+	p, inside, _ := disk(t)
+	for i, gone := range []string{"", "/db/t/metadata", "/db", ""} {
+		require.NoError(t, os.RemoveAll(inside+gone))
+		l := at(t, p, "db/t/metadata/"+string(rune('a'+i)))
+		require.NoError(t, p.Files.Create(t.Context(), l, []byte("x")), gone)
+		_, err := p.Files.Read(t.Context(), l, 100)
+		require.NoError(t, err)
+	}
+}
+
+// While somebody keeps deleting the directory a Create may fail, but not claim success
+// for a file that never was under its name, nor give up without having tried again.
+func TestDirectoryDeletedMeanwhile(t *testing.T) {
+	p, inside, _ := disk(t)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.Remove(inside + "/d") // succeeds only while it is empty
+			}
+		}
+	})
+	for range 50 {
+		l := at(t, p, "d/x")
+		if err := p.Files.Create(t.Context(), l, []byte("x")); err != nil {
+			require.ErrorIs(t, err, vend.ErrNotWritten)
+			continue
+		}
+		require.NoError(t, p.Files.(vend.Stater).Stat(t.Context(), l))
+		require.NoError(t, p.Files.Delete(t.Context(), l))
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// A disk that isn't mounted must not read as if all tables had lost their files.
+func TestMissingPrefixIsNoAbsence(t *testing.T) {
+	p := newProfile(t)
+	l := at(t, p, "x")
+	_, err := p.Files.Read(t.Context(), l, 100)
+	for _, err := range []error{err, p.Files.Delete(t.Context(), l), p.Files.(vend.Stater).Stat(t.Context(), l)} {
+		require.True(t, mounts.Is(err, mounts.Unavailable), "%v", err)
+		var e *mounts.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "storage profile 'disk' has no directory at its prefix", e.Message())
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	p, inside, _ := disk(t)
+	l := at(t, p, "d/x")
+	require.NoError(t, p.Files.Create(t.Context(), l, []byte("x")))
+	require.ErrorIs(t, p.Files.Create(t.Context(), l, []byte("y")), vend.ErrExists)
+	left, err := os.ReadDir(inside + "/d")
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
+func TestOddFiles(t *testing.T) {
+	p, inside, _ := disk(t)
+	require.NoError(t, syscall.Mkfifo(inside+"/pipe", 0o644))
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Files.Read(t.Context(), at(t, p, "pipe"), 100)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.True(t, mounts.Is(err, mounts.NotFound), "%v", err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("reading a named pipe hangs")
+	}
+	require.True(t, mounts.Is(p.Files.(vend.Stater).Stat(t.Context(), at(t, p, "pipe")), mounts.NotFound))
+
+	require.NoError(t, os.WriteFile(inside+"/file", nil, 0o644))
+	err := p.Files.Create(t.Context(), at(t, p, "file/below"), []byte("x"))
+	require.ErrorIs(t, err, vend.ErrNotWritten)
+	require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
+}
+
+func TestNameTooLong(t *testing.T) {
+	p, _, _ := disk(t)
+	l := at(t, p, strings.Repeat("x", 256))
+	err := p.Files.Create(t.Context(), l, []byte("x"))
+	require.ErrorIs(t, err, vend.ErrNotWritten)
+	_, readErr := p.Files.Read(t.Context(), l, 100)
+	for _, err := range []error{err, readErr} {
+		require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
+		require.ErrorContains(t, err, "too long for the disk")
+	}
+}
+
+func TestRefusedAccess(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root is refused nothing")
+	}
+	p, inside, _ := disk(t)
+	require.NoError(t, os.WriteFile(inside+"/x", nil, 0o644))
+	require.NoError(t, os.Chmod(inside, 0))
+	t.Cleanup(func() { _ = os.Chmod(inside, 0o755) })
+	_, err := p.Files.Read(t.Context(), at(t, p, "x"), 100)
+	require.ErrorContains(t, err, "refused access")
+	err = p.Files.Create(t.Context(), at(t, p, "y"), nil)
+	require.ErrorContains(t, err, "refused access")
+	require.ErrorIs(t, err, vend.ErrNotWritten)
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).Run(); err != nil {
+		t.Skip("needs the right to mount a small disk")
+	}
+	t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })
+	prefix := location(t, "file://"+dir)
+	files, err := local.New("small", prefix)
+	require.NoError(t, err)
+	l := location(t, prefix.String()+"/x")
+	err = files.Create(t.Context(), l, bytes.Repeat([]byte("x"), 1<<20))
+	require.ErrorIs(t, err, vend.ErrNotWritten)
+	require.True(t, mounts.Is(err, mounts.Unavailable))
+	require.ErrorContains(t, err, "storage profile 'small' is full")
+	left, err := filepath.Glob(dir + "/*")
+	require.NoError(t, err)
+	hidden, err := filepath.Glob(dir + "/.*")
+	require.NoError(t, err)
+	require.Empty(t, append(left, hidden...), "a failed create left something")
+	require.NoError(t, files.Create(t.Context(), l, []byte("fits")))
+}
