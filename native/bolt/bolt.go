@@ -82,11 +82,11 @@ func (r *Registry) Close() error {
 }
 
 // release frees the file. After a panic bbolt's locks may be held for good, and its
-// Close would wait for them for ever: then only the file is closed, which frees the
-// lock on it, and the mapping stays until the process ends.
+// Close would wait for them for ever: then only the file is unlocked and closed, and
+// the mapping stays until the process ends.
 func (r *Registry) release() error {
 	if r.wedged {
-		return r.file.Close()
+		return errors.Join(unlock(r.file), r.file.Close())
 	}
 	return r.db.Close()
 }

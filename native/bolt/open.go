@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -36,8 +36,8 @@ const (
 )
 
 // open does what Open does, except that it starts no writer.
-func open(path string, o Options, reserve int) (r *Registry, err error) {
-	r = &Registry{
+func open(path string, o Options, reserve int) (_ *Registry, err error) {
+	r := &Registry{
 		path: path, queue: newQueue(), finished: make(chan struct{}),
 		commit: (*bbolt.Tx).Commit,
 	}
@@ -67,10 +67,9 @@ func open(path string, o Options, reserve int) (r *Registry, err error) {
 // abandon frees the file after Open failed with err. Where that may have been a panic
 // bbolt's locks can't be relied on, so that only the file is closed.
 func (r *Registry) abandon(err error) {
-	if r.db != nil && !errors.Is(err, ErrDamaged) {
-		_ = r.db.Close()
-	} else if r.file != nil {
-		_ = r.file.Close() // bbolt may have closed it already
+	r.wedged = errors.Is(err, ErrDamaged)
+	if r.db != nil || r.wedged && r.file != nil {
+		_ = r.release() // it may be closed already, and err is what matters
 	}
 }
 
@@ -82,7 +81,7 @@ func (r *Registry) openFile(o Options, reserve int) (err error) {
 	if info, err := os.Stat(r.path); err == nil && info.Size() > int64(reserve)/2 {
 		reserve = 2 * int(info.Size()) // so that a restart makes room
 	}
-	r.db, err = bbolt.Open(r.path, 0o600, &bbolt.Options{
+	db, err := bbolt.Open(r.path, 0o600, &bbolt.Options{
 		Timeout:      cmp.Or(o.LockTimeout, time.Second),
 		FreelistType: bbolt.FreelistMapType,
 		NoStatistics: true,
@@ -99,7 +98,11 @@ func (r *Registry) openFile(o Options, reserve int) (err error) {
 			return f, settle(f)
 		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	r.db = db
+	return nil
 }
 
 // settle makes what is about to be read durable: a process that was killed may have
@@ -115,18 +118,19 @@ func settle(f *os.File) error {
 
 // explain gives bbolt's errors of opening our names.
 func explain(path string, err error) error {
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
+	if errors.Is(err, berrors.ErrTimeout) {
 		return ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-	default:
-		return err
 	}
-	if info, statErr := os.Stat(path); statErr == nil && info.Size() <= creationBytes {
+	invalid := errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrVersionMismatch) || errors.Is(err, berrors.ErrChecksum)
+	info, statErr := os.Stat(path)
+	switch {
+	case statErr == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= creationBytes && !errors.As(err, new(syscall.Errno)):
 		return fmt.Errorf("%w: it has %d bytes, as if its creation was cut short (then it never held anything and can be removed) or it was truncated: %w",
 			ErrDamaged, info.Size(), err)
+	case invalid:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
+	return err
 }
 
 // checkFormat refuses a file that is cut off, foreign or too new, and lays out an empty one.
@@ -196,11 +200,7 @@ func syncFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil && !errors.Is(closeErr, fs.ErrClosed) {
-		err = closeErr
-	}
-	return err
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // recovered turns a panic of bbolt, or a fault in the mapped file, into an error.

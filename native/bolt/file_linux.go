@@ -13,3 +13,11 @@ func forgetCached(f *os.File) error {
 	}
 	return nil
 }
+
+// unlock gives back the lock on the file. Closing the file doesn't while it is mapped.
+func unlock(f *os.File) error {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_UN); err != nil {
+		return os.NewSyscallError("flock", err)
+	}
+	return nil
+}
