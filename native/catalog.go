@@ -1,0 +1,153 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"piedmont/cache"
+	"piedmont/mounts"
+	"piedmont/native/metadata"
+	"piedmont/vend"
+)
+
+// Options are what a Catalog needs. All fields but Logger are required.
+type Options struct {
+	// ID keys the catalog's state in the registry. Moving the mount keeps it.
+	ID string
+	// Registry holds the state. The caller owns it: several catalogs share one, and it
+	// outlives them.
+	Registry Registry
+	// Warehouse is the location under which tables without a location of their own are put.
+	Warehouse string
+	// Storage are the profiles that tables may lie in; Warehouse must lie in one.
+	Storage *vend.Set
+	// Documents is where loaded metadata documents are kept.
+	Documents *Documents
+	// Now is the clock.
+	Now func() time.Time
+	// Logger hears of files that could not be cleaned up; nil for none.
+	Logger *slog.Logger
+}
+
+// Documents caches metadata documents by storage profile and canonical location.
+type Documents = cache.Cache[DocumentKey, *cache.Document]
+
+// DocumentKey names one immutable metadata file.
+type DocumentKey struct{ Profile, Location string }
+
+// parsedBytes bounds the documents kept parsed, so that a commit to a hot table need not
+// split its base again.
+const parsedBytes = 64 << 20
+
+// Catalog is a catalog we own: a Mount that can be written, over a Registry.
+type Catalog struct {
+	id        string
+	registry  Registry
+	warehouse vend.Location
+	storage   *vend.Set
+	documents *Documents
+	parsed    *cache.Cache[DocumentKey, *metadata.Document]
+	queues    queues
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+var (
+	_ mounts.Mount           = (*Catalog)(nil)
+	_ mounts.NamespaceWriter = (*Catalog)(nil)
+	_ mounts.TableWriter     = (*Catalog)(nil)
+	_ mounts.TableRenamer    = (*Catalog)(nil)
+)
+
+// New makes a catalog. It fails where an option is missing or the warehouse lies in no
+// storage profile of the mount; it asks neither registry nor storage.
+func New(o Options) (*Catalog, error) {
+	if err := CheckID(o.ID); err != nil {
+		return nil, fmt.Errorf("native mount %q: %w", o.ID, err)
+	}
+	if o.Registry == nil || o.Storage == nil || o.Documents == nil || o.Now == nil {
+		return nil, fmt.Errorf("native mount %q: registry, storage, documents and clock are required", o.ID)
+	}
+	_, warehouse, err := o.Storage.Find(o.Warehouse)
+	if err != nil {
+		return nil, fmt.Errorf("native mount %q: warehouse: %w", o.ID, err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Catalog{
+		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
+		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
+		queues: queues{waiting: map[Key]*queue{}},
+	}, nil
+}
+
+// Close waits for the commits under way. The registry stays open.
+func (c *Catalog) Close() error {
+	c.queues.wait()
+	return nil
+}
+
+// Health reads one key.
+func (c *Catalog) Health(ctx context.Context) error {
+	_, _, err := c.registry.Get(ctx, kindSigningKey)
+	return err
+}
+
+// unavailable is the answer where the registry couldn't be read, or surely didn't write.
+func unavailable(op, name string, err error) error {
+	if e := (*mounts.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &mounts.Error{Kind: mounts.Unavailable, Op: op, Name: name, Detail: "The registry can't be reached right now; nothing was changed", Err: err}
+}
+
+// committed turns the outcome of a registry commit into what callers may know. conflict
+// answers for a *ConflictError; it may be nil where no condition can fail.
+func committed(op, name string, err error, conflict func(*ConflictError) error) error {
+	var lost *ConflictError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &lost) && conflict != nil:
+		return conflict(lost)
+	case errors.Is(err, ErrNotApplied):
+		return unavailable(op, name, err)
+	}
+	return &mounts.Error{
+		Kind: mounts.CommitStateUnknown, Op: op, Name: name,
+		Detail: "It is unknown whether the change to {name} was applied: look before trying again", Err: err,
+	}
+}
+
+// attempts bounds how often a change is tried again after it lost a race.
+const attempts = 20
+
+// jitter is how long to wait after that many lost races, up to a quarter of a second.
+func jitter(losses int) time.Duration {
+	return time.Duration(rand.Int64N(int64(time.Millisecond) << min(losses, 8))) //nolint:gosec // needs no secrecy
+}
+
+// errLost is what a try returns that lost a race and may be made again.
+var errLost = errors.New("lost the race")
+
+// retry tries until the outcome is another than errLost, backing off with jitter. After
+// the last try, or when the context ends, it is CommitFailed: surely nothing was done.
+func retry(ctx context.Context, op, name string, try func() error) error {
+	for i := range attempts {
+		err := try()
+		if !errors.Is(err, errLost) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return &mounts.Error{Kind: mounts.CommitFailed, Op: op, Name: name, Detail: "Commit to {name} was given up while others changed it; nothing was written", Err: ctx.Err()}
+		case <-time.After(jitter(i)):
+		}
+	}
+	return &mounts.Error{Kind: mounts.CommitFailed, Op: op, Name: name, Detail: "Commit to {name} lost against concurrent changes too often; nothing was written"}
+}

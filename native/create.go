@@ -1,0 +1,292 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"piedmont/cache"
+	"piedmont/mounts"
+	"piedmont/native/metadata"
+	"piedmont/vend"
+)
+
+// CreateTable creates a table, or only says what it would be (stage-create): staging
+// writes nothing and reserves nothing.
+func (c *Catalog) CreateTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, body []byte) (*mounts.Table, error) {
+	const op = "createTable"
+	request, err := metadata.ParseCreate(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mustBeFree(ctx, op, id); err != nil {
+		return nil, err
+	}
+	location, err := c.locate(ctx, op, id, request.Location)
+	if err != nil {
+		return nil, err
+	}
+	d, err := metadata.New(request, c.createOptions(location))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkPlaces(d); err != nil {
+		return nil, err
+	}
+	if request.StageCreate {
+		return c.staged(d)
+	}
+	return c.create(ctx, op, id, d)
+}
+
+func (c *Catalog) createOptions(location string) metadata.CreateOptions {
+	return metadata.CreateOptions{UUID: uuid.NewString(), Location: location, Now: c.now()}
+}
+
+// staged is a table that isn't there: its document, and no metadata location.
+func (c *Catalog) staged(d *metadata.Document) (*mounts.Table, error) {
+	p, _, err := c.storage.Find(d.Location())
+	if err != nil {
+		return nil, err
+	}
+	staged := tableOf("", p.Name, cache.TrustedDocument(d.Bytes()))
+	staged.Version = "staged " + d.UUID()
+	return staged, nil
+}
+
+// mustBeFree refuses a name that is taken or has no namespace, before a file is written
+// for it. What holds in the end is decided by the registry's commit.
+func (c *Catalog) mustBeFree(ctx context.Context, op string, id mounts.Identifier) error {
+	if err := c.mustExist(ctx, op, id.Namespace); err != nil {
+		return err
+	}
+	r, ok, err := c.registry.Get(ctx, objectKey(c.id, id))
+	if err != nil {
+		return unavailable(op, id.String(), err)
+	}
+	if ok {
+		return taken(op, id, r)
+	}
+	return nil
+}
+
+// taken is the refusal of a name in use. A view in a table's way has words of its own,
+// which Iceberg's clients test.
+func taken(op string, id mounts.Identifier, r Record) error {
+	p, err := decode[pointer](r)
+	if err != nil {
+		return err
+	}
+	detail := "Table already exists: {name}"
+	if p.Type == typeView {
+		detail = "View with same name already exists: {name}"
+	}
+	return &mounts.Error{Kind: mounts.AlreadyExists, Op: op, Name: id.String(), Detail: detail}
+}
+
+// locate is where a new table goes: where the request says, else below the namespace's
+// location or the warehouse, under a name no other table ever had.
+func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, requested string) (string, error) {
+	if requested != "" {
+		location := strings.TrimRight(requested, "/")
+		_, _, err := c.storage.Find(location)
+		return location, err
+	}
+	n, _, err := c.namespace(ctx, op, id.Namespace)
+	if err != nil {
+		return "", err
+	}
+	folder := strings.TrimRight(n.Properties["location"], "/")
+	if folder == "" {
+		folder = c.warehouse.String()
+		for _, level := range id.Namespace {
+			folder += "/" + safeSegment(level)
+		}
+	}
+	location := folder + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	_, _, err = c.storage.Find(location)
+	return location, err
+}
+
+const maxSegment = 64
+
+// safeSegment spells a name in letters that every store and engine takes in a path. Two
+// names may get one spelling: what follows it in a location tells them apart.
+func safeSegment(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return safe[:min(len(safe), maxSegment)]
+}
+
+// placeProperties are the properties that say where files of a table go.
+var placeProperties = []string{"write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"}
+
+// checkPlaces refuses a document that leads outside the mount's storage profiles.
+func (c *Catalog) checkPlaces(d *metadata.Document) error {
+	if _, _, err := c.storage.Find(d.Location()); err != nil {
+		return err
+	}
+	for _, name := range placeProperties {
+		value, ok := d.Property(name)
+		if !ok {
+			continue
+		}
+		if _, _, err := c.storage.Find(value); err != nil {
+			var e *mounts.Error
+			if errors.As(err, &e) {
+				return &mounts.Error{Kind: e.Kind, Op: e.Op, Detail: "Property " + name + ": " + e.Detail}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// create writes the first metadata file of a table and enters it in the registry.
+func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document) (*mounts.Table, error) {
+	f, err := c.name(d, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.write(ctx); err != nil {
+		if !errors.Is(err, vend.ErrExists) {
+			c.discard(ctx, f)
+		}
+		return nil, err
+	}
+	if err := c.enter(ctx, op, id, d, f.location.Verbatim()); err != nil {
+		if !mounts.Is(err, mounts.CommitStateUnknown) {
+			c.discard(ctx, f)
+		}
+		return nil, err
+	}
+	return c.keep(f)
+}
+
+// enter makes a name, its index entry and its location in one registry commit. Any error
+// but CommitStateUnknown means that surely nothing was entered.
+func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document, location string) error {
+	l, err := vend.ParseLocation(d.Location())
+	if err != nil {
+		return err
+	}
+	p := pointer{Type: typeTable, Object: uuid.NewString(), UUID: d.UUID(), Location: d.Location(), Metadata: location}
+	value, err := encode(p)
+	if err != nil {
+		return err
+	}
+	where, err := encode(place{UUID: p.UUID})
+	if err != nil {
+		return err
+	}
+	return retry(ctx, op, id.String(), func() error {
+		apart, err := c.apart(ctx, op, l, p.UUID)
+		if err != nil {
+			return err
+		}
+		conditions := append([]Condition{
+			{Kind: Absent, Key: objectKey(c.id, id)},
+			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
+		}, apart...)
+		err = c.registry.Commit(ctx, conditions, []Change{
+			put(objectKey(c.id, id), value), put(indexKey(kindTable, c.id, id), nil), put(locationKey(l, c.id, p.Object), where),
+		})
+		return committed(op, id.String(), err, func(lost *ConflictError) error { return enterConflict(op, id, lost) })
+	})
+}
+
+func enterConflict(op string, id mounts.Identifier, lost *ConflictError) error {
+	switch f := lost.Failures[0]; f.Condition.Kind {
+	case Absent:
+		return taken(op, id, *f.Found)
+	case Exists:
+		return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: id.Namespace.String()}
+	case PrefixEmpty, AtVersion: // a table came or went in this place: look again
+	}
+	return errLost
+}
+
+// apart gives the conditions under which no other live table lies in or around a
+// location. A table of the same uuid at the very same location is the same table under
+// another name, as when one is registered a second time; it must stay while we enter.
+func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string) ([]Condition, error) {
+	overlap := &mounts.Error{
+		Kind: mounts.BadRequest, Op: op,
+		Detail: "Invalid location: it lies inside or around the location of another table: " + l.Verbatim(),
+	}
+	var conditions []Condition
+	for _, around := range above(l) {
+		r, err := c.registry.Scan(ctx, at(around), "", 1)
+		if err != nil {
+			return nil, unavailable(op, "", err)
+		}
+		if len(r) > 0 {
+			return nil, overlap
+		}
+		conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
+	}
+	inside, err := c.registry.Scan(ctx, inOrBelow(l), "", MaxChanges/2)
+	if err != nil {
+		return nil, unavailable(op, "", err)
+	}
+	if len(inside) == 0 {
+		return append(conditions, Condition{Kind: PrefixEmpty, Key: inOrBelow(l)}), nil
+	}
+	for _, r := range inside {
+		same, err := decode[place](r)
+		if err != nil {
+			return nil, err
+		}
+		if same.UUID != uuid || !strings.HasPrefix(string(r.Key), string(at(l.String()))) {
+			return nil, overlap
+		}
+		conditions = append(conditions, Condition{Kind: AtVersion, Key: r.Key, Version: r.Version})
+	}
+	return conditions, nil
+}
+
+// RegisterTable enters an existing metadata file as a table. Its uuid is kept.
+func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, r mounts.RegisterRequest) (*mounts.Table, error) {
+	const op = "registerTable"
+	profile, l, err := c.storage.Find(r.MetadataLocation)
+	if err != nil {
+		return nil, err
+	}
+	if r.Overwrite {
+		return nil, &mounts.Error{Kind: mounts.Unsupported, Op: op, Name: id.String(), Detail: "Registering over an existing table is not supported: drop {name} first"}
+	}
+	if err := c.mustBeFree(ctx, op, id); err != nil {
+		return nil, err
+	}
+	raw, err := c.document(ctx, profile, l)
+	if err != nil {
+		return nil, registerError(err)
+	}
+	d, err := metadata.Parse(raw.Raw())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkPlaces(d); err != nil {
+		return nil, err
+	}
+	if err := c.enter(ctx, op, id, d, l.Verbatim()); err != nil {
+		return nil, err
+	}
+	return tableOf(l.Verbatim(), profile.Name, raw), nil
+}
+
+// registerError: a file that is no metadata document is the caller's mistake here.
+func registerError(err error) error {
+	var e *mounts.Error
+	if errors.As(err, &e) && e.Kind == mounts.Internal {
+		return &mounts.Error{Kind: mounts.BadRequest, Op: "registerTable", Detail: e.Detail, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package native
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"piedmont/cache"
+	"piedmont/mounts"
+	"piedmont/native/metadata"
+	"piedmont/vend"
+)
+
+// MaxMetadataBytes bounds a metadata file, and what it unpacks to.
+const MaxMetadataBytes = 256 << 20
+
+// immutableName is the name of a metadata file that carries a UUID and so is never
+// written again. Others, like v1.metadata.json, are read anew each time.
+var immutableName = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
+
+func immutable(l vend.Location) bool { return immutableName.MatchString(base(l.String())) }
+
+// document reads a metadata document through the cache.
+func (c *Catalog) document(ctx context.Context, p *vend.Profile, l vend.Location) (*cache.Document, error) {
+	read := func(ctx context.Context) (*cache.Document, error) { return readDocument(ctx, p, l) }
+	if !immutable(l) {
+		return read(ctx)
+	}
+	return c.documents.Do(ctx, DocumentKey{Profile: p.Name, Location: l.String()}, read)
+}
+
+func readDocument(ctx context.Context, p *vend.Profile, l vend.Location) (*cache.Document, error) {
+	raw, err := p.Files.Read(ctx, l, MaxMetadataBytes)
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = unpack(raw); err == nil {
+		var d *cache.Document
+		if d, err = cache.NewDocument(raw); err == nil {
+			return d, nil
+		}
+	}
+	return nil, &mounts.Error{
+		Kind: mounts.Internal, Op: "read metadata file",
+		Detail: "Not a metadata document: " + l.Verbatim(), Err: err,
+	}
+}
+
+// unpack opens a gzipped file, known by its first bytes: names differ (.gz.metadata.json,
+// .metadata.json.gz, and old writers' plain .metadata.json).
+func unpack(raw []byte) ([]byte, error) {
+	if len(raw) < 2 || raw[0] != 0x1f || raw[1] != 0x8b {
+		return raw, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("unpack metadata: %w", err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, MaxMetadataBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack metadata: %w", err)
+	}
+	if len(plain) > MaxMetadataBytes {
+		return nil, errors.New("unpack metadata: larger than 256 MiB")
+	}
+	return plain, nil
+}
+
+// refs is the document with only the snapshots that its branches and tags name.
+func refs(d *cache.Document) (mounts.Document, error) {
+	reduced, err := d.Refs()
+	if err != nil {
+		return nil, &mounts.Error{Kind: mounts.Internal, Op: "reduce to refs", Detail: "The metadata document's snapshots can't be read", Err: err}
+	}
+	return reduced, nil
+}
+
+// open reads a metadata file as a document that updates can be applied to.
+func (c *Catalog) open(ctx context.Context, id mounts.Identifier, location string) (*metadata.Document, error) {
+	p, l, err := c.storage.Find(location)
+	if err != nil {
+		return nil, misplaced("updateTable", id, err)
+	}
+	key := DocumentKey{Profile: p.Name, Location: l.String()}
+	if d, ok := c.parsed.Get(key); ok {
+		return d, nil
+	}
+	raw, err := c.document(ctx, p, l)
+	if err != nil {
+		return nil, err
+	}
+	d, err := metadata.Parse(raw.Raw())
+	if err != nil {
+		return nil, &mounts.Error{Kind: mounts.Internal, Op: "updateTable", Name: id.String(), Detail: "Not a table's metadata: " + location, Err: err}
+	}
+	if immutable(l) {
+		c.parsed.Add(key, d)
+	}
+	return d, nil
+}
+
+// file is a metadata file about to be written.
+type file struct {
+	profile  *vend.Profile
+	location vend.Location
+	document *metadata.Document
+	gzipped  bool
+}
+
+// name chooses where the next document of a table goes: a fresh name in its metadata
+// folder, numbered one above the file before it.
+func (c *Catalog) name(d *metadata.Document, before string) (file, error) {
+	folder, ok := d.Property("write.metadata.path")
+	if !ok {
+		folder = strings.TrimRight(d.Location(), "/") + "/metadata"
+	}
+	f := file{document: d}
+	suffix := ".metadata.json"
+	if codec, _ := d.Property("write.metadata.compression-codec"); strings.EqualFold(codec, "gzip") {
+		f.gzipped, suffix = true, ".gz.metadata.json"
+	}
+	name := fmt.Sprintf("%s/%05d-%s%s", strings.TrimRight(folder, "/"), number(before)+1, uuid.New(), suffix)
+	var err error
+	f.profile, f.location, err = c.storage.Find(name)
+	return f, err
+}
+
+// number is the leading number of a metadata file's name; -1 where there is no file
+// before, and where its name has none (a registered one).
+func number(location string) int {
+	digits, _, ok := strings.Cut(base(location), "-")
+	n, err := strconv.Atoi(digits)
+	if location == "" || !ok || err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+// write makes the file. Whatever the error, the registry doesn't point to the file, so
+// surely nothing was committed.
+func (f file) write(ctx context.Context) error {
+	data := f.document.Bytes()
+	if f.gzipped {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(data); err != nil {
+			return fmt.Errorf("pack metadata: %w", err)
+		}
+		if err := w.Close(); err != nil {
+			return fmt.Errorf("pack metadata: %w", err)
+		}
+		data = b.Bytes()
+	}
+	if err := f.profile.Files.Create(ctx, f.location, data); err != nil {
+		return &mounts.Error{Kind: mounts.Unavailable, Op: "write metadata file", Detail: "The metadata file could not be written; nothing was committed", Err: err}
+	}
+	return nil
+}
+
+// discard deletes a file that the registry surely doesn't point to.
+func (c *Catalog) discard(ctx context.Context, files ...file) {
+	for _, f := range files {
+		if err := f.profile.Files.Delete(context.WithoutCancel(ctx), f.location); err != nil {
+			c.log.WarnContext(ctx, "a metadata file that no table uses could not be deleted", "location", f.location.Verbatim(), "error", err)
+		}
+	}
+}
+
+// keep puts a document that was just committed in the caches, and returns it as a load
+// would.
+func (c *Catalog) keep(f file) *mounts.Table {
+	d := cache.TrustedDocument(f.document.Bytes())
+	key := DocumentKey{Profile: f.profile.Name, Location: f.location.String()}
+	c.documents.Add(key, d)
+	c.parsed.Add(key, f.document)
+	return tableOf(f.location.Verbatim(), f.profile.Name, d)
+}
+
+// tableOf is a table whose document is at hand.
+func tableOf(location, profile string, d *cache.Document) *mounts.Table {
+	return &mounts.Table{
+		MetadataLocation: location, Version: location, Storage: profile,
+		Metadata: func(context.Context) (mounts.Document, error) { return d, nil },
+	}
+}

@@ -1,0 +1,84 @@
+package native
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"piedmont/mounts"
+	"piedmont/vend"
+)
+
+// What a key says, in its first byte. Everything of a mount is keyed by the mount's id,
+// so moving a mount point moves no data.
+//
+//	n id NUL parent NUL level            a namespace
+//	o id NUL namespace NUL name          a table or view: its pointer; one name for both
+//	t id NUL namespace NUL name          the index of tables
+//	v id NUL namespace NUL name          the index of views
+//	l location / NUL id NUL object       where tables lie, of all mounts
+//	k name                               token signing keys
+//
+// A namespace is its levels joined by 0x1F. Names hold no control characters, so no part
+// can be taken for another, and the children of a namespace sort next to each other.
+const (
+	kindNamespace  = "n"
+	kindObject     = "o"
+	kindTable      = "t"
+	kindView       = "v"
+	kindLocation   = "l"
+	kindSigningKey = "k"
+)
+
+const nul = "\x00"
+
+var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// CheckID says what is wrong with a native mount's id: 1 to 63 small letters, digits,
+// "_" and "-", the first a letter or digit.
+func CheckID(id string) error {
+	if !idPattern.MatchString(id) {
+		return fmt.Errorf("a native mount's id is 1 to 63 letters a-z, digits, '_' and '-', the first a letter or digit")
+	}
+	return nil
+}
+
+// children is the prefix of all keys of a kind directly in a namespace.
+func children(kind, id string, n mounts.Namespace) Key {
+	return Key(kind + id + nul + n.Encode() + nul)
+}
+
+func namespaceKey(id string, n mounts.Namespace) Key {
+	return children(kindNamespace, id, n.Parent()) + Key(n.Last())
+}
+
+func objectKey(id string, i mounts.Identifier) Key {
+	return children(kindObject, id, i.Namespace) + Key(i.Name)
+}
+
+func indexKey(kind, id string, i mounts.Identifier) Key {
+	return children(kind, id, i.Namespace) + Key(i.Name)
+}
+
+// inOrBelow is the prefix of the location keys of every table in or below a location.
+func inOrBelow(l vend.Location) Key { return Key(kindLocation + l.String() + "/") }
+
+// at is the prefix of the location keys of the tables at exactly that location.
+func at(location string) Key { return Key(kindLocation + location + "/" + nul) }
+
+func locationKey(l vend.Location, id, object string) Key {
+	return at(l.String()) + Key(id+nul+object)
+}
+
+// above lists the locations around l, outermost first.
+func above(l vend.Location) []string {
+	s := l.String()
+	start := strings.Index(s, "://") + len("://")
+	var list []string
+	for i := start; i < len(s); i++ {
+		if s[i] == '/' && i > start && s[i-1] != '/' {
+			list = append(list, s[:i])
+		}
+	}
+	return list
+}

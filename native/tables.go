@@ -1,0 +1,166 @@
+package native
+
+import (
+	"context"
+	"path"
+
+	"piedmont/mounts"
+	"piedmont/vend"
+)
+
+// table reads the pointer of a table. A view of that name is no table.
+func (c *Catalog) table(ctx context.Context, op string, id mounts.Identifier) (pointer, Record, error) {
+	r, ok, err := c.registry.Get(ctx, objectKey(c.id, id))
+	if err != nil {
+		return pointer{}, r, unavailable(op, id.String(), err)
+	}
+	missing := &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: id.String()}
+	if !ok {
+		return pointer{}, r, missing
+	}
+	p, err := decode[pointer](r)
+	if err == nil && p.Type != typeTable {
+		return pointer{}, r, missing
+	}
+	return p, r, err
+}
+
+// TableExists reads the pointer only: a table whose metadata file is gone exists.
+func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
+	_, _, err := c.table(ctx, "tableExists", id)
+	return err
+}
+
+// LoadTable reads the pointer from the registry, always, so that a writer reads its own
+// write through any replica; the document behind it is immutable and comes from the cache.
+func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
+	p, _, err := c.table(ctx, "loadTable", id)
+	if err != nil {
+		return nil, err
+	}
+	profile, l, err := c.storage.Find(p.Metadata)
+	if err != nil {
+		return nil, misplaced("loadTable", id, err)
+	}
+	if s, ok := profile.Files.(vend.Stater); ok {
+		if err := s.Stat(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return &mounts.Table{
+		MetadataLocation: p.Metadata, Version: p.Metadata, Storage: profile.Name,
+		Metadata: func(ctx context.Context) (mounts.Document, error) {
+			d, err := c.document(ctx, profile, l)
+			if err != nil || o.Snapshots == mounts.SnapshotsAll {
+				return d, err
+			}
+			return refs(d)
+		},
+	}, nil
+}
+
+// misplaced is the error for a table whose files no profile of the mount reaches any more.
+func misplaced(op string, id mounts.Identifier, err error) error {
+	return &mounts.Error{Kind: mounts.Internal, Op: op, Name: id.String(), Detail: "The metadata of {name} lies under no storage profile of its mount", Err: err}
+}
+
+// DropTable takes the table's name, index entry and location out of the registry. Its
+// files stay, also where purge is asked for.
+func (c *Catalog) DropTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, _ bool) error {
+	const op = "dropTable"
+	return retry(ctx, op, id.String(), func() error {
+		p, r, err := c.table(ctx, op, id)
+		if err != nil {
+			return err
+		}
+		changes := []Change{remove(r.Key), remove(indexKey(kindTable, c.id, id))}
+		if l, err := vend.ParseLocation(p.Location); err == nil {
+			changes = append(changes, remove(locationKey(l, c.id, p.Object)))
+		}
+		err = c.registry.Commit(ctx, []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes)
+		return committed(op, id.String(), err, func(*ConflictError) error { return errLost })
+	})
+}
+
+// RenameTable moves a table's name, also into another native mount of this registry that
+// may hold its location. Errors carry the names of the tree.
+func (c *Catalog) RenameTable(ctx context.Context, _ mounts.Caller, from, to mounts.Target) error {
+	const op = "renameTable"
+	target, ok := to.Point.Mount.(*Catalog)
+	if !ok || target.registry != c.registry {
+		return &mounts.Error{
+			Kind: mounts.Unsupported, Op: op, Name: from.Identifier().String(), Other: to.Identifier().String(),
+			Detail: "Cannot rename {name} to {other}: their mounts have no registry in common",
+		}
+	}
+	name := from.Identifier().String()
+	return retry(ctx, op, name, func() error {
+		p, r, err := c.table(ctx, op, from.Inner())
+		if err != nil {
+			return from.Restore(err)
+		}
+		if target != c {
+			for _, location := range []string{p.Location, p.Metadata} {
+				if _, _, err := target.storage.Find(location); err != nil {
+					return err
+				}
+			}
+		}
+		conditions, changes, err := c.move(p, r, from, to, target)
+		if err != nil {
+			return err
+		}
+		err = c.registry.Commit(ctx, conditions, changes)
+		return committed(op, name, err, func(lost *ConflictError) error { return renameConflict(op, from, to, lost) })
+	})
+}
+
+func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Catalog) ([]Condition, []Change, error) {
+	value, err := encode(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	conditions := []Condition{
+		{Kind: Absent, Key: objectKey(target.id, to.Inner())},
+		{Kind: Exists, Key: namespaceKey(target.id, to.Namespace)},
+		{Kind: AtVersion, Key: r.Key, Version: r.Version},
+	}
+	changes := []Change{
+		remove(r.Key), remove(indexKey(kindTable, c.id, from.Inner())),
+		put(objectKey(target.id, to.Inner()), value), put(indexKey(kindTable, target.id, to.Inner()), nil),
+	}
+	if target.id == c.id {
+		return conditions, changes, nil
+	}
+	l, err := vend.ParseLocation(p.Location)
+	if err != nil {
+		return nil, nil, misplaced("renameTable", from.Inner(), err)
+	}
+	where, err := encode(place{UUID: p.UUID})
+	return conditions, append(changes, remove(locationKey(l, c.id, p.Object)), put(locationKey(l, target.id, p.Object), where)), err
+}
+
+// renameConflict: a taken target is final, a missing namespace too; a source that moved
+// on is looked at again.
+func renameConflict(op string, from, to mounts.Target, lost *ConflictError) error {
+	for _, f := range lost.Failures {
+		switch f.Condition.Kind {
+		case Absent:
+			taken, err := decode[pointer](*f.Found)
+			if err != nil {
+				return err
+			}
+			return &mounts.Error{
+				Kind: mounts.AlreadyExists, Op: op, Name: from.Identifier().String(), Other: to.Identifier().String(),
+				Detail: "Cannot rename {name} to {other}. " + taken.Type.title() + " already exists",
+			}
+		case Exists:
+			return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: to.Path.String()}
+		case AtVersion, PrefixEmpty:
+		}
+	}
+	return errLost
+}
+
+// base is the last segment of a location.
+func base(location string) string { return path.Base(location) }
