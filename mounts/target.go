@@ -156,3 +156,8 @@ func (t Target) readOnly(op string, kind Kind) error {
 		Detail: "The {other} is read-only: '{name}' can't be changed through it",
 	}
 }
+
+// LeadsToMount says whether the child of that name is a mount point or lies above one.
+func (t Target) LeadsToMount(level string) bool {
+	return t.node != nil && t.node.children[level] != nil
+}

@@ -50,7 +50,7 @@ func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, commit
 		}
 		return nil, err
 	}
-	location, err := c.locate(ctx, op, id, commit.Location())
+	location, err := c.locate(ctx, op, id, "")
 	if err != nil {
 		return nil, err
 	}

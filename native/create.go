@@ -167,7 +167,7 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d
 		}
 		return nil, err
 	}
-	return c.keep(f)
+	return c.keep(f), nil
 }
 
 // enter makes a name, its index entry and its location in one registry commit. Any error

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// MaxKeyBytes bounds a key: two full paths and what surrounds them fit.
+	// MaxKeyBytes bounds a key: two full paths and what surrounds them fit. No record has
+	// an empty or a longer key.
 	MaxKeyBytes = 8 << 10
 	// MaxValueBytes bounds a value. Records hold pointers and properties, never documents.
 	MaxValueBytes = 1 << 20
@@ -120,12 +121,14 @@ type Registry interface {
 	// Scan reads the records whose keys begin with prefix and sort after the key after
 	// ("" for the first), in order, at most limit of them (and MaxScan; limit < 1 is
 	// MaxScan). Fewer than the limit means that there are no more. One call sees one
-	// state; two calls may see two.
+	// state; two calls may see two. A backend may fail a Scan of more bytes than it
+	// can hold, but none of less than 256 MiB.
 	Scan(ctx context.Context, prefix, after Key, limit int) ([]Record, error)
 
 	// Commit applies all changes if all conditions hold, else none. Conditions see the
 	// state before the changes. nil means durable. For errors see ErrConflict, ErrUnknown
-	// and ErrNotApplied. A key may stand in several conditions but in one change only.
+	// and ErrNotApplied. A key may stand in several conditions but in one change only;
+	// that, an empty key in a change or anything over a bound is ErrNotApplied.
 	// Once the commit has begun the context no longer stops it: an ended context gives
 	// ErrNotApplied if it hadn't begun and is waited out otherwise, so that a caller who
 	// went away doesn't make an outcome unknown.

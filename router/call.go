@@ -1,0 +1,119 @@
+package router
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"piedmont/authz"
+	"piedmont/mounts"
+)
+
+// call is one request on its way: what was learned of it so far.
+type call struct {
+	operation string // the operationId
+	commits   bool   // whether it may leave a commit in an unknown state
+	requestID string
+	identity  authz.Identity
+	tree      *mounts.Tree
+	warehouse mounts.Warehouse
+	reading   reading
+}
+
+// param is a raw segment of the path.
+func param(r *http.Request, name string) string { return chi.URLParam(r, name) }
+
+// enter finds the view that the path's {prefix} names. Without one it is the whole tree.
+func (c *call) enter(r *http.Request) error {
+	c.reading = readingOf(r)
+	raw := param(r, "prefix")
+	if raw == "" {
+		return nil
+	}
+	prefix, err := c.reading.segment(raw)
+	if err != nil {
+		return err
+	}
+	c.warehouse, err = c.tree.Warehouse(prefix)
+	return err
+}
+
+// namespaceTarget resolves the path's {namespace}.
+func (c *call) namespaceTarget(r *http.Request) (mounts.Target, error) {
+	n, err := c.reading.namespace(param(r, "namespace"))
+	if err != nil {
+		return mounts.Target{}, err
+	}
+	return c.tree.Resolve(r.Context(), c.identity.Caller, c.warehouse.Down(n))
+}
+
+// newTable resolves a name in the path's {namespace}.
+func (c *call) newTable(r *http.Request, name string) (mounts.Target, error) {
+	n, err := c.reading.namespace(param(r, "namespace"))
+	if err != nil {
+		return mounts.Target{}, err
+	}
+	return c.tableTarget(r, n.Table(name))
+}
+
+func (c *call) tableTarget(r *http.Request, id mounts.Identifier) (mounts.Target, error) {
+	id.Namespace = c.warehouse.Down(id.Namespace)
+	return c.tree.ResolveTable(r.Context(), c.identity.Caller, id)
+}
+
+// object resolves the path's {namespace} and the table or view in the segment named.
+func (c *call) object(r *http.Request, segment string) (mounts.Target, error) {
+	name, err := c.reading.segment(param(r, segment))
+	if err != nil {
+		return mounts.Target{}, err
+	}
+	return c.newTable(r, name)
+}
+
+// may decides whether the caller may do that to the object. Who may not know that it
+// exists hears that it doesn't; who may, that it is forbidden.
+func (rt *Router) may(c *call, action authz.Action, o authz.Object, t mounts.Target) error {
+	if rt.authorizer.Allowed(c.identity, action, o) {
+		return nil
+	}
+	if rt.visible(c, o, t) {
+		return forbidden(c, o)
+	}
+	return absent(c, o)
+}
+
+// mayCreate decides for an object that need not exist: a refusal says nothing of whether
+// it does.
+func (rt *Router) mayCreate(c *call, action authz.Action, o authz.Object) error {
+	if rt.authorizer.Allowed(c.identity, action, o) {
+		return nil
+	}
+	return forbidden(c, o)
+}
+
+// visible decides whether the caller may know that the object exists.
+func (rt *Router) visible(c *call, o authz.Object, t mounts.Target) bool {
+	if o.Type == authz.Namespace && t.Place != mounts.Inside {
+		return len(o.Path) == 0 || rt.authorizer.LeadsToVisible(c.identity, o)
+	}
+	return rt.authorizer.Visible(c.identity, o)
+}
+
+func forbidden(c *call, o authz.Object) error {
+	return &mounts.Error{
+		Kind: mounts.Forbidden, Op: c.operation, Name: dotted(o),
+		Detail: "Forbidden: " + c.identity.Caller.Principal + " may not " + c.operation + " on {name}",
+	}
+}
+
+func absent(c *call, o authz.Object) error {
+	kinds := map[authz.Type]mounts.Kind{authz.Namespace: mounts.NoSuchNamespace, authz.Table: mounts.NoSuchTable, authz.View: mounts.NoSuchView}
+	return &mounts.Error{Kind: kinds[o.Type], Op: c.operation, Name: dotted(o)}
+}
+
+func dotted(o authz.Object) string {
+	if o.Type == authz.Namespace {
+		return o.Path.String()
+	}
+	return o.Path.Table(o.Name).String()
+}

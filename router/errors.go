@@ -1,0 +1,98 @@
+package router
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"piedmont/mounts"
+)
+
+// status is what a kind of error is on the wire.
+type status struct {
+	code int
+	typ  string // Iceberg's error type
+}
+
+// statuses is the one table of errors. Clients decide by code and type whether to delete
+// the files they wrote: 400, 401, 403, 404 and 409 say that nothing was done.
+var statuses = map[mounts.Kind]status{
+	mounts.Internal:           {500, "InternalServerError"},
+	mounts.BadRequest:         {400, "BadRequestException"},
+	mounts.InvalidArgument:    {400, "IllegalArgumentException"},
+	mounts.NotAuthorized:      {401, "NotAuthorizedException"},
+	mounts.Forbidden:          {403, "ForbiddenException"},
+	mounts.NoSuchWarehouse:    {404, "NoSuchWarehouseException"},
+	mounts.NoSuchNamespace:    {404, "NoSuchNamespaceException"},
+	mounts.NoSuchTable:        {404, "NoSuchTableException"},
+	mounts.NoSuchView:         {404, "NoSuchViewException"},
+	mounts.NotFound:           {404, "NotFoundException"},
+	mounts.Unsupported:        {406, "UnsupportedOperationException"},
+	mounts.AlreadyExists:      {409, "AlreadyExistsException"},
+	mounts.NamespaceNotEmpty:  {409, "NamespaceNotEmptyException"},
+	mounts.CommitFailed:       {409, "CommitFailedException"},
+	mounts.Unprocessable:      {422, "UnprocessableEntityException"},
+	mounts.TooLarge:           {413, "BadRequestException"},
+	mounts.TooManyRequests:    {429, "TooManyRequestsException"},
+	mounts.CommitStateUnknown: {500, "CommitStateUnknownException"},
+	mounts.BadGateway:         {502, "BadGatewayException"},
+	mounts.Unavailable:        {503, "SlowDownException"},
+	mounts.Timeout:            {504, "GatewayTimeoutException"},
+}
+
+// commitStatuses are those that differ where a commit was asked for: there every fault
+// of ours leaves the outcome open, and clients must hear so.
+var commitStatuses = map[mounts.Kind]status{
+	mounts.Internal:   {500, "CommitStateUnknownException"},
+	mounts.BadGateway: {502, "CommitStateUnknownException"},
+	mounts.Timeout:    {504, "CommitStateUnknownException"},
+}
+
+// retryAfterSeconds is what a 503 asks clients to wait. Without the header Java would not
+// retry what isn't idempotent.
+const retryAfterSeconds = 1
+
+// ErrorModel is the wire form of an error.
+type errorModel struct {
+	Message string `json:"message"`
+	Type    string `json:"type"`
+	Code    int    `json:"code"`
+}
+
+// answerError writes the one answer to an error. Its text is built from the error's own
+// safe words; causes go to the log only.
+func (rt *Router) answerError(w http.ResponseWriter, r *http.Request, c *call, err error) {
+	var e *mounts.Error
+	if !errors.As(err, &e) {
+		e = &mounts.Error{Kind: mounts.Internal, Err: err}
+	}
+	s, ok := statuses[e.Kind]
+	if !ok {
+		s = statuses[mounts.Internal]
+	}
+	if c.commits {
+		if special, ok := commitStatuses[e.Kind]; ok {
+			s = special
+		}
+	}
+	message := e.Message()
+	if e.Kind == mounts.Internal && e.Detail == "" {
+		message = "Internal error; the server's log has the cause under request id " + c.requestID
+	}
+	level := slog.LevelDebug
+	if s.code >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	rt.log.LogAttrs(r.Context(), level, "request failed", slog.String("request", c.requestID), slog.String("operation", c.operation),
+		slog.String("principal", c.identity.Caller.Principal), slog.Int("status", s.code), slog.Any("error", err))
+	if s.code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="piedmont"`)
+	}
+	if s.code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	}
+	body, _ := json.Marshal(map[string]errorModel{"error": {Message: message, Type: s.typ, Code: s.code}}) // strings and an int always marshal
+	writeJSON(w, r, s.code, body)
+}

@@ -1,0 +1,171 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"piedmont/authz"
+	"piedmont/mounts"
+)
+
+// Options are what a Router needs. All but Logger are required: a router without its
+// authenticator or authorizer is never made.
+type Options struct {
+	Trees         *mounts.Holder
+	Authenticator *authz.Authenticator
+	Authorizer    *authz.Authorizer
+	// PageKey seals page tokens: 32 bytes, the same in every replica.
+	PageKey []byte
+	// Storage is what clients need to know of each storage profile, by its name, as
+	// properties of their FileIO. It holds no secret.
+	Storage map[string]map[string]string
+	// Ready says whether the registry answers.
+	Ready func(ctx context.Context) error
+	// Metrics counts requests.
+	Metrics *Metrics
+	Logger  *slog.Logger
+}
+
+// Router is the HTTP handler of the public listener.
+type Router struct {
+	trees         *mounts.Holder
+	authenticator *authz.Authenticator
+	authorizer    *authz.Authorizer
+	pages         *pageTokens
+	storage       map[string][]byte // encoded
+	ready         func(ctx context.Context) error
+	metrics       *Metrics
+	log           *slog.Logger
+	mux           *chi.Mux
+}
+
+// New makes a router. It fails where a part is missing.
+func New(o Options) (*Router, error) {
+	if o.Trees == nil || o.Authenticator == nil || o.Authorizer == nil || o.Ready == nil || o.Metrics == nil {
+		return nil, errors.New("router: trees, authenticator, authorizer, readiness and metrics are required")
+	}
+	pages, err := newPageTokens(o.PageKey)
+	if err != nil {
+		return nil, fmt.Errorf("router: %w", err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	rt := &Router{
+		trees: o.Trees, authenticator: o.Authenticator, authorizer: o.Authorizer, pages: pages,
+		storage: map[string][]byte{}, ready: o.Ready, metrics: o.Metrics, log: o.Logger,
+	}
+	for name, properties := range o.Storage {
+		if rt.storage[name], err = json.Marshal(properties); err != nil {
+			return nil, fmt.Errorf("router: storage profile %s: %w", name, err)
+		}
+	}
+	rt.routes()
+	return rt, nil
+}
+
+// ServeHTTP serves one request.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { rt.mux.ServeHTTP(w, r) }
+
+// handler serves one operation. What it returns is answered by answerError, unless it has
+// begun to answer itself.
+type handler func(rt *Router, w http.ResponseWriter, r *http.Request, c *call) error
+
+// operation is one route below /v1/ and /v1/{prefix}/.
+type operation struct {
+	endpoint
+	id      string
+	serve   handler
+	commits bool // its outcome can be unknown
+	hidden  bool // served, but not advertised
+}
+
+// operations are those of the REST specification that are served, by their operationIds.
+var operations = []operation{
+	{endpoint{"GET", pathNamespaces, nil}, "listNamespaces", (*Router).listNamespaces, false, false},
+	{endpoint{"POST", pathNamespaces, can[mounts.NamespaceWriter]}, "createNamespace", (*Router).createNamespace, false, false},
+	{endpoint{"GET", pathNamespace, nil}, "loadNamespaceMetadata", (*Router).loadNamespace, false, false},
+	{endpoint{"HEAD", pathNamespace, nil}, "namespaceExists", (*Router).namespaceExists, false, false},
+	{endpoint{"DELETE", pathNamespace, can[mounts.NamespaceWriter]}, "dropNamespace", (*Router).dropNamespace, false, false},
+	{endpoint{"POST", pathProperties, can[mounts.NamespaceWriter]}, "updateProperties", (*Router).updateProperties, false, false},
+	{endpoint{"GET", pathTables, nil}, "listTables", (*Router).listTables, false, false},
+	{endpoint{"POST", pathTables, can[mounts.TableWriter]}, "createTable", (*Router).createTable, true, false},
+	{endpoint{"GET", pathTable, nil}, "loadTable", (*Router).loadTable, false, false},
+	{endpoint{"HEAD", pathTable, nil}, "tableExists", (*Router).tableExists, false, false},
+	{endpoint{"POST", pathTable, can[mounts.TableWriter]}, "updateTable", (*Router).updateTable, true, false},
+	{endpoint{"DELETE", pathTable, can[mounts.TableWriter]}, "dropTable", (*Router).dropTable, false, false},
+	{endpoint{"POST", pathRegister, can[mounts.TableWriter]}, "registerTable", (*Router).registerTable, true, false},
+	{endpoint{"POST", pathMetrics, nil}, "reportMetrics", (*Router).reportMetrics, false, false},
+	{endpoint{"POST", pathRename, can[mounts.TableRenamer]}, "renameTable", (*Router).renameTable, false, false},
+	{endpoint{"GET", pathViews, nil}, "listViews", (*Router).listViews, false, true},
+	{endpoint{"POST", pathViews, nil}, "createView", (*Router).createView, false, true},
+	{endpoint{"GET", pathView, nil}, "loadView", (*Router).noSuchView, false, true},
+	{endpoint{"HEAD", pathView, nil}, "viewExists", (*Router).noSuchView, false, true},
+	{endpoint{"POST", pathView, nil}, "replaceView", (*Router).noSuchView, false, true},
+	{endpoint{"DELETE", pathView, nil}, "dropView", (*Router).noSuchView, false, true},
+}
+
+func (rt *Router) routes() {
+	rt.mux = chi.NewMux()
+	rt.mux.Use(rawPath)
+	rt.mux.NotFound(rt.plain("unknown", (*Router).noSuchRoute))
+	rt.mux.MethodNotAllowed(rt.plain("unknown", (*Router).noSuchMethod))
+	rt.mux.Get("/healthz", rt.plain("healthz", (*Router).healthz))
+	rt.mux.Get("/readyz", rt.plain("readyz", (*Router).readyz))
+	rt.mux.Post("/v1/oauth/tokens", rt.plain("getToken", (*Router).getToken))
+	rt.mux.Get("/v1/config", rt.operation(operation{id: "getConfig", serve: (*Router).getConfig}))
+	for _, op := range operations {
+		served := rt.operation(op)
+		rt.mux.Method(op.method, "/v1/"+op.path, served)
+		rt.mux.Method(op.method, "/v1/{prefix}/"+op.path, served)
+	}
+}
+
+// rawPath makes chi route on the path as it was sent: decoded once and by us, %2F and %1F
+// stay inside their segment.
+func rawPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// The routes that say how the server is.
+
+func (rt *Router) healthz(w http.ResponseWriter, _ *http.Request, _ *call) error {
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// readyz asks the registry only: a federated mount that is down is no reason to take the
+// server out of a load balancer.
+func (rt *Router) readyz(w http.ResponseWriter, r *http.Request, c *call) error {
+	if err := rt.ready(r.Context()); err != nil {
+		return &mounts.Error{Kind: mounts.Unavailable, Op: c.operation, Detail: "Not ready: the registry doesn't answer, or the server is stopping", Err: err}
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (rt *Router) noSuchRoute(w http.ResponseWriter, r *http.Request, _ *call) error {
+	return rt.refuseRoute(w, r, http.StatusNotFound, "NoSuchEndpointException", "No such endpoint")
+}
+
+func (rt *Router) noSuchMethod(w http.ResponseWriter, r *http.Request, _ *call) error {
+	return rt.refuseRoute(w, r, http.StatusMethodNotAllowed, "MethodNotAllowedException", "This endpoint has no such method")
+}
+
+func (rt *Router) refuseRoute(w http.ResponseWriter, r *http.Request, code int, typ, message string) error {
+	body, err := json.Marshal(map[string]errorModel{"error": {Message: message, Type: typ, Code: code}})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, r, code, body)
+	return nil
+}

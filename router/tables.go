@@ -1,0 +1,207 @@
+package router
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"piedmont/authz"
+	"piedmont/cache/rawjson"
+	"piedmont/mounts"
+)
+
+// nameOf reads only the name of a request that creates an object; the mount reads the rest.
+type nameOf struct {
+	Name string `json:"name"`
+}
+
+func (rt *Router) createTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	b, err := body(w, r)
+	if err != nil {
+		return err
+	}
+	var named nameOf
+	if err := unmarshal(b, &named); err != nil {
+		return err
+	}
+	if named.Name == "" {
+		return missing("name")
+	}
+	t, err := c.newTable(r, named.Name)
+	if err != nil {
+		return err
+	}
+	if err := rt.mayCreate(c, authz.CreateTable, authz.TableOf(t)); err != nil {
+		return err
+	}
+	table, err := c.tree.CreateTable(r.Context(), c.identity.Caller, t, b)
+	if err != nil {
+		return err
+	}
+	return rt.answerTable(w, r, table, withConfig)
+}
+
+type registerTableRequest struct {
+	Name             string `json:"name"`
+	MetadataLocation string `json:"metadata-location"`
+	Overwrite        bool   `json:"overwrite"`
+}
+
+func (rt *Router) registerTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	var request registerTableRequest
+	if err := decode(w, r, &request); err != nil {
+		return err
+	}
+	switch {
+	case request.Name == "":
+		return missing("name")
+	case request.MetadataLocation == "":
+		return missing("metadata-location")
+	}
+	t, err := c.newTable(r, request.Name)
+	if err != nil {
+		return err
+	}
+	if err := rt.mayCreate(c, authz.RegisterTable, authz.TableOf(t)); err != nil {
+		return err
+	}
+	table, err := c.tree.RegisterTable(r.Context(), c.identity.Caller, t, mounts.RegisterRequest{
+		MetadataLocation: request.MetadataLocation, Overwrite: request.Overwrite,
+	})
+	if err != nil {
+		return err
+	}
+	return rt.answerTable(w, r, table, withConfig)
+}
+
+func (rt *Router) updateTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := c.object(r, "table")
+	if err != nil {
+		return err
+	}
+	b, err := body(w, r)
+	if err != nil {
+		return err
+	}
+	if err := rt.mayCommit(c, t, b); err != nil {
+		return err
+	}
+	table, err := c.tree.CommitTable(r.Context(), c.identity.Caller, t, b)
+	if err != nil {
+		return err
+	}
+	return rt.answerTable(w, r, table, withoutConfig)
+}
+
+// mayCommit decides for a commit. One that asserts that the table doesn't exist creates it.
+func (rt *Router) mayCommit(c *call, t mounts.Target, b []byte) error {
+	creates, err := assertsCreate(b)
+	if err != nil {
+		return err
+	}
+	if creates {
+		return rt.mayCreate(c, authz.CreateTable, authz.TableOf(t))
+	}
+	return rt.may(c, authz.UpdateTable, authz.TableOf(t), t)
+}
+
+func assertsCreate(b []byte) (bool, error) {
+	raw, ok, err := rawjson.Member(b, "requirements")
+	if err != nil || !ok || rawjson.IsNull(raw) {
+		return false, err
+	}
+	var requirements []struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &requirements); err != nil {
+		return false, &mounts.Error{Kind: mounts.BadRequest, Detail: "Malformed request body: requirements must be a list of objects with a type", Err: err}
+	}
+	for _, q := range requirements {
+		if q.Type == "assert-create" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (rt *Router) tableExists(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedTable(r, c, authz.TableExists)
+	if err != nil {
+		return err
+	}
+	if err := c.tree.TableExists(r.Context(), c.identity.Caller, t); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+func (rt *Router) dropTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedTable(r, c, authz.DropTable)
+	if err != nil {
+		return err
+	}
+	purge := strings.EqualFold(r.URL.Query().Get("purgeRequested"), "true") // PyIceberg sends "True"
+	if err := c.tree.DropTable(r.Context(), c.identity.Caller, t, purge); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// authorizedTable resolves the path's table and decides.
+func (rt *Router) authorizedTable(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
+	t, err := c.object(r, "table")
+	if err != nil {
+		return t, err
+	}
+	return t, rt.may(c, action, authz.TableOf(t), t)
+}
+
+type renameRequest struct {
+	Source      *wireIdentifier `json:"source"`
+	Destination *wireIdentifier `json:"destination"`
+}
+
+func (rt *Router) renameTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	var request renameRequest
+	if err := decode(w, r, &request); err != nil {
+		return err
+	}
+	source, err := request.Source.identifier("source")
+	if err != nil {
+		return err
+	}
+	destination, err := request.Destination.identifier("destination")
+	if err != nil {
+		return err
+	}
+	from, err := c.tableTarget(r, source)
+	if err != nil {
+		return err
+	}
+	to, err := c.tableTarget(r, destination)
+	if err != nil {
+		return err
+	}
+	if err := rt.may(c, authz.RenameTable, authz.TableOf(from), from); err != nil {
+		return err
+	}
+	if err := rt.mayCreate(c, authz.RenameTable, authz.TableOf(to)); err != nil {
+		return err
+	}
+	if err := c.tree.RenameTable(r.Context(), c.identity.Caller, from, to); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// reportMetrics accepts any report about a table the caller may read. Clients send one
+// after each scan and commit, so it costs nothing but the decision.
+func (rt *Router) reportMetrics(w http.ResponseWriter, r *http.Request, c *call) error {
+	if _, err := rt.authorizedTable(r, c, authz.ReportMetrics); err != nil {
+		return err
+	}
+	if _, err := body(w, r); err != nil {
+		return err
+	}
+	return noContent(w)
+}
