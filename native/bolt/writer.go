@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -32,6 +33,9 @@ func (r *Registry) write() {
 			return
 		}
 		r.answer(group, r.commitGroup(group))
+		// Whoever was answered may have its next commit ready at once. Taking the next group
+		// before they ran would split them into two halves that wait for each other.
+		runtime.Gosched()
 	}
 }
 

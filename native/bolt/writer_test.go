@@ -235,6 +235,7 @@ func TestLargeCommitsDontGroup(t *testing.T) {
 	for range maxGroup + 1 {
 		q.put(&request{bytes: 1})
 	}
+	q.close() // take doesn't wait any more
 	for i, want := range []int{1, 1, 1, 1, maxGroup, 1} {
 		if got := len(q.take()); got != want {
 			t.Errorf("group %d has %d commits, want %d", i, got, want)

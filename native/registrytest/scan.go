@@ -78,7 +78,7 @@ func testScanPages(t *testing.T, r native.Registry) {
 	for limit := 1; limit <= len(keys)+1; limit++ {
 		var got []native.Key
 		after := native.Key("")
-		for {
+		for len(got) <= len(keys) {
 			page := scan(t, r, "", after, limit)
 			got = append(got, page...)
 			if len(page) < limit {
