@@ -126,16 +126,14 @@ func appendCanonicalObject(dst []byte, t *rawjson.Tree, skip []string) []byte {
 }
 
 func appendCanonicalArray(dst []byte, t *rawjson.Tree, key string) []byte {
-	elements := make([][]byte, 0, len(t.Elements))
-	for _, e := range t.Elements {
-		elements = append(elements, appendCanonical(nil, e, ""))
-	}
+	elements := t.Elements
 	if key == "identifier-field-ids" {
-		slices.SortFunc(elements, bytes.Compare)
+		elements = slices.Clone(elements)
+		slices.SortFunc(elements, func(a, b *rawjson.Tree) int { return bytes.Compare(a.Raw, b.Raw) })
 	}
 	dst = append(dst, '[')
 	for _, e := range elements {
-		dst = append(append(dst, e...), ',')
+		dst = append(appendCanonical(dst, e, ""), ',')
 	}
 	return append(dst, ']')
 }

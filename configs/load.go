@@ -1,0 +1,77 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxFileBytes bounds a configuration file.
+const MaxFileBytes = 4 << 20
+
+// Fault is one thing that is wrong, at a path like mounts[2].rest.uri.
+type Fault struct {
+	Path string
+	Line int // 0 where none is known
+	Text string
+}
+
+// Faults is everything that is wrong with a configuration. No text holds a value that came
+// from ${env:} or ${file:}.
+type Faults []Fault
+
+// Error lists the faults, one a line.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		at := fault.Path
+		if fault.Line > 0 {
+			at = fmt.Sprintf("line %d: %s", fault.Line, at)
+		}
+		lines[i] = strings.TrimSuffix(at, ": ") + ": " + fault.Text
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Load reads a configuration file. What is wrong in it comes as Faults; a file that can't
+// be read as another error.
+func Load(path string) (Config, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	if info.Size() > MaxFileBytes {
+		return Config{}, fmt.Errorf("read the configuration: %s is larger than 4 MiB", path)
+	}
+	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Parse(text, filepath.Dir(path))
+}
+
+// Parse reads the text of a configuration. Relative ${file:} paths are below dir. The
+// error is Faults.
+func Parse(text []byte, dir string) (Config, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return Config{}, Faults{{Path: "the file", Text: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+	}
+	var c Config
+	d := decoder{dir: dir, lines: map[string]int{}}
+	if len(doc.Content) > 0 {
+		d.decode(doc.Content[0], &c)
+	}
+	c.fill()
+	v := validator{faults: d.faults, lines: d.lines}
+	v.config(&c)
+	if len(v.faults) == 0 {
+		return c, nil
+	}
+	sort.SliceStable(v.faults, func(i, j int) bool { return v.faults[i].Line < v.faults[j].Line })
+	return Config{}, v.faults
+}

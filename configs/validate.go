@@ -1,0 +1,236 @@
+package configs
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// validator checks a decoded configuration and collects what is wrong.
+type validator struct {
+	faults Faults
+	lines  map[string]int
+}
+
+func (v *validator) fault(path, format string, args ...any) {
+	v.faults = append(v.faults, Fault{Path: path, Line: v.line(path), Text: fmt.Sprintf(format, args...)})
+}
+
+// line is that of the value, or of the nearest one around it.
+func (v *validator) line(path string) int {
+	for path != "" {
+		if n, ok := v.lines[path]; ok {
+			return n
+		}
+		i := strings.LastIndexAny(path, ".[")
+		path = path[:max(i, 0)]
+	}
+	return 0
+}
+
+func (v *validator) config(c *Config) {
+	v.address("listen", c.Listen)
+	if c.Operator != "" {
+		v.address("operator", c.Operator)
+		if c.Operator == c.Listen {
+			v.fault("operator", "the same address as listen: it needs no credential, so it must be another")
+		}
+	}
+	if len(c.Mounts) == 0 {
+		v.fault("mounts", "no mount: name at least one catalog")
+	}
+	profiles := map[string]bool{}
+	for i := range c.Storage {
+		v.storage(fmt.Sprintf("storage[%d]", i), &c.Storage[i], profiles)
+	}
+	ats, ids := map[string]bool{}, map[string]bool{}
+	for i := range c.Mounts {
+		v.mount(fmt.Sprintf("mounts[%d]", i), &c.Mounts[i], profiles, ats, ids)
+	}
+	for i, id := range c.Detached {
+		if ids[id] {
+			v.fault(fmt.Sprintf("detached[%d]", i), "a mount names the id %s", id)
+		}
+	}
+	v.auth(&c.Auth)
+}
+
+func (v *validator) address(path, address string) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		v.fault(path, "want an address like 127.0.0.1:8181")
+	}
+}
+
+// unique takes a name once.
+func (v *validator) unique(path, what, name string, taken map[string]bool) {
+	if taken[name] {
+		v.fault(path, "%s '%s' stands twice", what, name)
+	}
+	taken[name] = true
+}
+
+func (v *validator) storage(path string, s *Storage, profiles map[string]bool) {
+	if s.Name == "" {
+		v.fault(path+".name", "missing")
+	} else {
+		v.unique(path+".name", "the profile", s.Name, profiles)
+	}
+	if s.Location == "" {
+		v.fault(path+".location", "missing")
+	}
+	switch {
+	case s.S3 == nil && s.Local == nil:
+		v.fault(path, "want s3 or local")
+	case s.S3 != nil && s.Local != nil:
+		v.fault(path, "s3 and local exclude each other")
+	case s.S3 != nil:
+		v.s3(path+".s3", s.S3)
+		v.scheme(path+".location", s.Location, "s3://", "s3a://", "s3n://")
+	default:
+		v.scheme(path+".location", s.Location, "file:")
+	}
+}
+
+func (v *validator) scheme(path, location string, schemes ...string) {
+	for _, scheme := range schemes {
+		if location == "" || strings.HasPrefix(location, scheme) {
+			return
+		}
+	}
+	v.fault(path, "want a location that begins with %s", schemes[0])
+}
+
+func (v *validator) s3(path string, s *S3) {
+	if s.Endpoint != "" {
+		v.url(path+".endpoint", s.Endpoint)
+	}
+	if s.Region == "" {
+		v.fault(path+".region", "missing; engines refuse tables without one, so name any for a server that has none")
+	}
+	v.pair(path, s.AccessKeyID, s.SecretAccessKey)
+}
+
+func (v *validator) pair(path, id, secret string) {
+	if (id == "") != (secret == "") {
+		v.fault(path, "access_key_id and secret_access_key need each other")
+	}
+}
+
+func (v *validator) url(path, s string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		v.fault(path, "want a URL like https://host/path")
+	case u.User != nil:
+		v.fault(path, "a URL must hold no password")
+	case u.RawQuery != "" || u.Fragment != "":
+		v.fault(path, "a URL with a query or fragment can't be a base")
+	}
+}
+
+func (v *validator) mount(path string, m *Mount, profiles, ats, ids map[string]bool) {
+	v.unique(path+".at", "a mount at", m.At, ats)
+	for _, level := range strings.Split(m.At, ".") {
+		if level == "" && m.At != "" {
+			v.fault(path+".at", "an empty level: levels are joined by single dots")
+			break
+		}
+	}
+	used := map[string]bool{}
+	for i, name := range m.Storage {
+		at := fmt.Sprintf("%s.storage[%d]", path, i)
+		v.unique(at, "the profile", name, used)
+		if !profiles[name] {
+			v.fault(at, "no storage profile has the name '%s'", name)
+		}
+	}
+	for i, level := range m.Source {
+		if level == "" {
+			v.fault(fmt.Sprintf("%s.source[%d]", path, i), "an empty level")
+		}
+	}
+	if m.Case != "" && m.Case != "exact" && m.Case != "lower" {
+		v.fault(path+".case", "want exact or lower")
+	}
+	switch {
+	case m.Native == nil && m.REST == nil:
+		v.fault(path, "want native or rest")
+	case m.Native != nil && m.REST != nil:
+		v.fault(path, "native and rest exclude each other")
+	case m.Native != nil:
+		v.native(path, m, ids)
+	default:
+		v.rest(path+".rest", m.REST)
+	}
+}
+
+func (v *validator) native(path string, m *Mount, ids map[string]bool) {
+	if m.Native.ID == "" {
+		v.fault(path+".native.id", "missing; it keys the catalog's state, so never change it")
+	} else {
+		v.unique(path+".native.id", "the id", m.Native.ID, ids)
+	}
+	if m.Native.Warehouse == "" {
+		v.fault(path+".native.warehouse", "missing; it says where tables are put that name no location")
+	}
+	if len(m.Storage) == 0 {
+		v.fault(path+".storage", "missing; a native mount needs the profile that its warehouse lies in")
+	}
+	if m.FreshFor != 0 {
+		v.fault(path+".fresh_for", "a native mount is always fresh")
+	}
+}
+
+func (v *validator) rest(path string, r *REST) {
+	if r.URI == "" {
+		v.fault(path+".uri", "missing")
+	} else {
+		v.url(path+".uri", r.URI)
+	}
+	if r.OAuth2ServerURI != "" {
+		v.url(path+".oauth2_server_uri", r.OAuth2ServerURI)
+	}
+	ways := 0
+	for _, set := range []bool{r.Credential != "", r.Token != "", r.SigV4 != nil} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		v.fault(path, "credential, token and sigv4 exclude each other")
+	}
+	if r.Credential != "" && !strings.Contains(r.Credential, ":") {
+		v.fault(path+".credential", "want id:secret")
+	}
+	if s := r.SigV4; s != nil {
+		if s.Region == "" || s.Service == "" {
+			v.fault(path+".sigv4", "region and service are needed")
+		}
+		v.pair(path+".sigv4", s.AccessKeyID, s.SecretAccessKey)
+	}
+}
+
+func (v *validator) auth(a *Auth) {
+	ids := map[string]bool{}
+	for i, k := range a.Keys {
+		path := fmt.Sprintf("auth.keys[%d]", i)
+		if k.ID == "" {
+			v.fault(path+".id", "missing")
+		} else {
+			v.unique(path+".id", "the key", k.ID, ids)
+		}
+		if k.Principal == "" {
+			v.fault(path+".principal", "missing")
+		}
+		if b, err := hex.DecodeString(k.SHA256); err != nil || len(b) != 32 {
+			v.fault(path+".sha256", "want the SHA-256 of the secret as 64 hexadecimal digits")
+		}
+	}
+	for i, p := range a.Admins {
+		if p == "" {
+			v.fault(fmt.Sprintf("auth.admins[%d]", i), "an empty principal")
+		}
+	}
+}
