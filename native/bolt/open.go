@@ -121,14 +121,17 @@ func explain(path string, err error) error {
 	if errors.Is(err, berrors.ErrTimeout) {
 		return ErrLocked
 	}
-	invalid := errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrVersionMismatch) || errors.Is(err, berrors.ErrChecksum)
-	info, statErr := os.Stat(path)
-	switch {
-	case statErr == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= creationBytes && !errors.As(err, new(syscall.Errno)):
+	if errors.As(err, new(syscall.Errno)) {
+		return err
+	}
+	if info, statErr := os.Stat(path); statErr == nil && info.Size() > 0 && info.Size() <= creationBytes {
 		return fmt.Errorf("%w: it has %d bytes, as if its creation was cut short (then it never held anything and can be removed) or it was truncated: %w",
 			ErrDamaged, info.Size(), err)
-	case invalid:
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	for _, invalid := range []error{berrors.ErrInvalid, berrors.ErrVersionMismatch, berrors.ErrChecksum} {
+		if errors.Is(err, invalid) {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -175,35 +176,39 @@ func testScanSeesOneState(t *testing.T, r native.Registry) {
 	})
 }
 
-// testCloseWaits closes while others commit: each commit that was acknowledged, and
-// none other than those, was answered with nil; the rest surely changed nothing.
-func testCloseWaits(t *testing.T, r native.Registry) {
-	var answered atomic.Int32
-	first := make(chan struct{}, goroutines)
+// closeDuringCommits closes a registry while others commit. Each commit is acknowledged
+// or surely changed nothing. It returns the keys of those acknowledged.
+func closeDuringCommits(t *testing.T, r native.Registry) (acknowledged []native.Key) {
+	t.Helper()
+	var mu sync.Mutex
+	started := make(chan struct{})
+	start := sync.OnceFunc(func() { close(started) })
 	together(goroutines+1, func(i int) {
 		if i == goroutines {
-			<-first
+			<-started
 			if err := r.Close(); err != nil {
 				t.Errorf("Close: %v", err)
 			}
 			return
 		}
+		defer start() // also where nothing can be committed
 		for n := 0; ; n++ {
-			err := r.Commit(t.Context(), nil, []native.Change{put(native.Key(fmt.Sprintf("%d/%d", i, n)), "")})
-			select {
-			case first <- struct{}{}:
-			default:
-			}
-			if err != nil {
+			key := native.Key(fmt.Sprintf("%d/%06d", i, n))
+			if err := r.Commit(t.Context(), nil, []native.Change{put(key, "")}); err != nil {
 				if !errors.Is(err, native.ErrNotApplied) || errors.Is(err, native.ErrUnknown) {
 					t.Errorf("a commit during Close: %v, want ErrNotApplied", err)
 				}
 				return
 			}
-			answered.Add(1)
+			mu.Lock()
+			acknowledged = append(acknowledged, key)
+			mu.Unlock()
+			start()
 		}
 	})
-	if answered.Load() == 0 {
+	if len(acknowledged) == 0 {
 		t.Error("no commit was acknowledged before Close")
 	}
+	slices.Sort(acknowledged)
+	return acknowledged
 }

@@ -6,20 +6,17 @@ import (
 	"piedmont/native"
 )
 
-// conditionCases are about a registry that holds "dir/a", "dir/b", "dir\x00" and "x\xff".
-func conditionCases(present native.Version) []struct {
+type conditionCase struct {
 	name      string
 	condition native.Condition
 	holds     bool
 	found     native.Key // where it fails; "" for none
-} {
+}
+
+// conditionCases are about a registry that holds "dir/a", "dir/b", "dir\x00" and "x\xff".
+func conditionCases(present native.Version) []conditionCase {
 	other := native.NewVersion()
-	return []struct {
-		name      string
-		condition native.Condition
-		holds     bool
-		found     native.Key
-	}{
+	return []conditionCase{
 		{"AtVersion same", native.Condition{Kind: native.AtVersion, Key: "dir/a", Version: present}, true, ""},
 		{"AtVersion other", native.Condition{Kind: native.AtVersion, Key: "dir/a", Version: other}, false, "dir/a"},
 		{"AtVersion zero", native.Condition{Kind: native.AtVersion, Key: "dir/a"}, false, "dir/a"},

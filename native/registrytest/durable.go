@@ -14,6 +14,13 @@ import (
 func RunDurable(t *testing.T, open func(t *testing.T, dir string) native.Registry) {
 	t.Helper()
 	t.Run("Records", func(t *testing.T) { testReopen(t, open) })
+	t.Run("CloseDuringCommits", func(t *testing.T) {
+		dir := t.TempDir()
+		want := closeDuringCommits(t, open(t, dir))
+		r := open(t, dir)
+		defer closeIt(t, r)
+		wantKeys(t, scan(t, r, "", "", 0), want...) // far fewer than MaxScan
+	})
 	t.Run("Model", func(t *testing.T) { testReopenModel(t, open) })
 }
 

@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) native.Registry) {
 		{"ReturnedSlices", testReturnedSlices},
 		{"EndedContext", testEndedContext},
 		{"Closed", testClosed},
-		{"CloseWaits", testCloseWaits},
+		{"CloseDuringCommits", func(t *testing.T, r native.Registry) { closeDuringCommits(t, r) }},
 		{"Increments", testIncrements},
 		{"GroupedConflicts", testGroupedConflicts},
 		{"Namespaces", testNamespaces},
@@ -69,8 +69,8 @@ func mustCommit(t *testing.T, r native.Registry, changes ...native.Change) {
 	}
 }
 
-// check commits and tells which of the outcomes it was; it fails where the error
-// is none of them, or several at once.
+// outcome tells which of the outcomes of a Commit err is. It fails where it is none of
+// them, or several at once.
 func outcome(t *testing.T, err error) error {
 	t.Helper()
 	if err == nil {
