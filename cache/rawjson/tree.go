@@ -1,6 +1,9 @@
 package rawjson
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
 
 // Tree is a value with everything inside it split, for text that must be walked to its
 // bottom, as schemas are: one pass, where splitting level by level would read the
@@ -22,8 +25,8 @@ type TreeMember struct {
 // at most maxDepth levels of brackets. A key that occurs twice in an object is an error
 // at any level. The error is an *Error.
 func ParseTree(b []byte, maxDepth int) (*Tree, error) {
-	if at := invalidUTF8(b); at != len(b) {
-		return nil, &Error{Offset: at, Reason: "not valid UTF-8"}
+	if !utf8.Valid(b) {
+		return nil, &Error{Offset: invalidUTF8(b), Reason: "not valid UTF-8"}
 	}
 	s := &scanner{b: b, maxDepth: maxDepth, unique: true}
 	t, i, err := s.tree(s.space(0), 0)

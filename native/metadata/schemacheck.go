@@ -39,7 +39,7 @@ func checkField(f *field, version int) error {
 	case f.element: // has no default
 	case hasDefault(f.tree, "initial-default") && version < 3:
 		problem = "Invalid initial default for " + f.fullName() + ": non-null default is not supported until v3"
-	case len(f.typ.fields) > 0 && (hasDefault(f.tree, "initial-default") || hasDefault(f.tree, "write-default")):
+	case isNested(base) && (hasDefault(f.tree, "initial-default") || hasDefault(f.tree, "write-default")):
 		problem = "Invalid default value for " + f.fullName() + ": must be null"
 	}
 	if problem == "" {

@@ -93,12 +93,10 @@ func minVersion(base string) int {
 // isPrimitive says whether a type can be a source of a transform at all. Variant is
 // semi-structured, neither primitive nor nested.
 func isPrimitive(base string) bool {
-	switch base {
-	case typeStruct, typeList, typeMap, "variant":
-		return false
-	}
-	return true
+	return base != "variant" && !isNested(base)
 }
+
+func isNested(base string) bool { return base == typeStruct || base == typeList || base == typeMap }
 
 // transform is a parsed transform: its name, and the width of a bucket or truncate.
 type transform struct {

@@ -3,6 +3,7 @@ package metadata
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"piedmont/cache/rawjson"
 )
@@ -195,7 +196,7 @@ func (s *spec) clone() *spec {
 	c := &spec{object: s.object.clone()}
 	for _, f := range s.fields {
 		field := *f
-		field.object = f.object.clone()
+		field.object, field.sources = f.object.clone(), slices.Clone(f.sources)
 		c.fields = append(c.fields, &field)
 	}
 	return c

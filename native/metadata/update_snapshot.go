@@ -241,10 +241,10 @@ func (u removeSnapshotRef) apply(b *builder) error {
 }
 
 func (b *builder) removeRef(name string) {
-	if name == mainBranch && b.currentSnapshot != noSnapshot {
-		b.currentSnapshot, b.changed = noSnapshot, true
-	}
 	if b.references().Delete(name) {
 		b.refsChanged, b.changed = true, true
+	}
+	if name == mainBranch && b.currentSnapshot != noSnapshot {
+		b.currentSnapshot, b.changed = noSnapshot, true
 	}
 }

@@ -27,7 +27,7 @@ func (removeProperties) Action() string     { return "remove-properties" }
 // it, so another uuid is refused.
 func (u assignUUID) apply(b *builder) error {
 	switch {
-	case strings.EqualFold(u.uuid, b.uuid):
+	case b.uuid != "" && strings.EqualFold(u.uuid, b.uuid):
 		return nil
 	case b.uuid != "":
 		return badRequest("Cannot reassign uuid: the table has one")
