@@ -2,7 +2,9 @@ package authz
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -148,4 +150,13 @@ func (t *Tokens) verify(ctx context.Context, token string) (verified, error) {
 		return verified{}, err
 	}
 	return verified{keyID: claims.Subject, expires: claims.ExpiresAt.Time}, nil
+}
+
+// Derive makes a key of 32 bytes for another use from the current signing key, the same in
+// every process that shares it (HKDF, RFC 5869).
+func (t *Tokens) Derive(use string) ([]byte, error) {
+	t.mu.RLock()
+	secret := t.secrets[t.current]
+	t.mu.RUnlock()
+	return hkdf.Key(sha256.New, secret, nil, "piedmont "+use, signingKeyBytes)
 }

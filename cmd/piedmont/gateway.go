@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"piedmont/authz"
+	"piedmont/cache"
+	"piedmont/configs"
+	"piedmont/mounts"
+	"piedmont/native"
+	"piedmont/native/bolt"
+	"piedmont/router"
+	"piedmont/vend"
+)
+
+// gateway is everything that one process serves with, put together by hand.
+type gateway struct {
+	config   configs.Config
+	lock     *dataLock
+	registry native.Registry
+	trees    *mounts.Holder
+	router   *router.Router
+	metrics  *prometheus.Registry
+	log      *slog.Logger
+	// generated is the admin key's credential where the configuration has no keys.
+	generated string
+	stopping  atomic.Bool
+}
+
+// openGateway puts a gateway together. dir is where relative paths of the configuration
+// begin. It asks the registry and the native mounts' state, but no federated mount and no
+// storage: one that is down is no reason not to start.
+func openGateway(ctx context.Context, c configs.Config, dir string, log *slog.Logger) (*gateway, error) {
+	g := &gateway{config: c, log: log, metrics: prometheus.NewRegistry()}
+	if err := g.open(ctx, dir); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+func (g *gateway) open(ctx context.Context, dir string) error {
+	data, err := filepath.Abs(g.config.Data)
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	g.config.Data = data
+	if g.lock, err = lockData(data); err != nil {
+		return err
+	}
+	if g.registry, err = openRegistry(g.config, data); err != nil {
+		return err
+	}
+	if err := g.mount(ctx); err != nil {
+		return err
+	}
+	return g.route(ctx, dir)
+}
+
+func openRegistry(c configs.Config, data string) (native.Registry, error) {
+	path := c.Registry.Bolt.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(data, path)
+	}
+	return bolt.Open(path, bolt.Options{})
+}
+
+// mount builds the tree.
+func (g *gateway) mount(ctx context.Context) error {
+	profiles, err := openStorage(ctx, g.config.Storage)
+	if err != nil {
+		return err
+	}
+	documents := cache.New(int64(g.config.Cache.Documents), func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() })
+	if err := g.measureCache(documents); err != nil {
+		return err
+	}
+	var points []mounts.Point
+	for i, m := range g.config.Mounts {
+		p, err := g.point(m, profiles, documents)
+		if err != nil {
+			return fmt.Errorf("mounts[%d]: %w", i, err)
+		}
+		points = append(points, p)
+	}
+	tree, err := mounts.NewTree(g.config.Name, points)
+	if err != nil {
+		return err
+	}
+	g.trees = mounts.NewHolder(tree, func(p *mounts.Point, err error) {
+		if err != nil {
+			g.log.Warn("a mount closed with an error", "mount", p.Name(), "error", err)
+		}
+	})
+	if err := g.checkIDs(ctx); err != nil {
+		return err
+	}
+	return tree.Prepare(ctx, mounts.Caller{}, func(s string) { g.log.Warn(s) })
+}
+
+func (g *gateway) point(m configs.Mount, profiles map[string]*vend.Profile, documents *native.Documents) (mounts.Point, error) {
+	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
+	if m.At != "" {
+		p.At = strings.Split(m.At, ".")
+	}
+	set, err := profileSet(m, profiles)
+	if err != nil {
+		return p, err
+	}
+	if m.Native != nil {
+		p.Kind = "native"
+		p.Mount, err = native.New(native.Options{
+			ID: m.Native.ID, Registry: g.registry, Warehouse: m.Native.Warehouse, Storage: set,
+			Documents: documents, Now: time.Now, Logger: g.log,
+		})
+		return p, err
+	}
+	p.Kind = "rest"
+	p.Mount, err = openREST(m, set)
+	return p, err
+}
+
+// checkIDs refuses to start where the registry holds tables that no mount would serve:
+// somebody renamed an id, and everything would seem to be gone.
+func (g *gateway) checkIDs(ctx context.Context) error {
+	ids, err := native.IDs(ctx, g.registry)
+	if err != nil {
+		return err
+	}
+	known := slices.Clone(g.config.Detached)
+	for _, m := range g.config.Mounts {
+		if m.Native != nil {
+			known = append(known, m.Native.ID)
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return fmt.Errorf("the registry holds the catalog '%s', which no mount names: give a native mount that id, or list it under detached", id)
+		}
+	}
+	return nil
+}
+
+// route puts the router before the tree.
+func (g *gateway) route(ctx context.Context, dir string) error {
+	tokens, err := authz.NewTokens(ctx, native.SigningKeys{Registry: g.registry}, time.Now)
+	if err != nil {
+		return err
+	}
+	keys, admins, err := g.keys()
+	if err != nil {
+		return err
+	}
+	authenticator, err := authz.NewAuthenticator(keys, admins, tokens, time.Now)
+	if err != nil {
+		return err
+	}
+	policies, err := readPolicies(g.config.Auth.Policies, dir)
+	if err != nil {
+		return err
+	}
+	authorizer, err := authz.NewAuthorizer(policies)
+	if err != nil {
+		return err
+	}
+	metrics, err := router.NewMetrics(g.metrics)
+	if err != nil {
+		return err
+	}
+	pageKey, err := tokens.Derive("page tokens")
+	if err != nil {
+		return err
+	}
+	g.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.router, err = router.New(router.Options{
+		Trees: g.trees, Authenticator: authenticator, Authorizer: authorizer, PageKey: pageKey,
+		Storage: clientProperties(g.config.Storage), Ready: g.isReady, Metrics: metrics, Logger: g.log,
+	})
+	return err
+}
+
+// keys are those of the configuration, or the generated one.
+func (g *gateway) keys() (keys []authz.Key, admins []string, err error) {
+	for i, k := range g.config.Auth.Keys {
+		sum, err := authz.ParseHash(k.SHA256)
+		if err != nil {
+			return nil, nil, fmt.Errorf("auth.keys[%d].sha256: %w", i, err)
+		}
+		keys = append(keys, authz.Key{ID: k.ID, SHA256: sum, Principal: k.Principal, Groups: k.Groups})
+	}
+	if len(keys) > 0 {
+		return keys, g.config.Auth.Admins, nil
+	}
+	key, credential, err := adminKey(g.config.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.generated = credential
+	return []authz.Key{key}, append(slices.Clone(g.config.Auth.Admins), adminPrincipal), nil
+}
+
+// isReady is nil while the registry answers and the gateway isn't stopping.
+func (g *gateway) isReady(ctx context.Context) error {
+	if g.stopping.Load() {
+		return errors.New("stopping")
+	}
+	_, _, err := g.registry.Get(ctx, "ready")
+	return err
+}
+
+// close lets go of everything, in the order opposite to open.
+func (g *gateway) close() error {
+	var errs []error
+	if g.trees != nil {
+		g.trees.Close()
+	}
+	if g.registry != nil {
+		errs = append(errs, g.registry.Close())
+	}
+	if g.lock != nil {
+		errs = append(errs, g.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// readPolicies reads the files that the patterns name. A pattern without a file is an
+// error: a policy that isn't found would else just not apply.
+func readPolicies(patterns []string, dir string) ([]authz.PolicyFile, error) {
+	var files []authz.PolicyFile
+	for i, pattern := range patterns {
+		full := pattern
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(dir, full)
+		}
+		names, err := filepath.Glob(full)
+		if err != nil {
+			return nil, fmt.Errorf("auth.policies[%d]: %w", i, err)
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("auth.policies[%d]: no file matches %s", i, pattern)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name) //nolint:gosec // the operator names the files
+			if err != nil {
+				return nil, fmt.Errorf("auth.policies[%d]: %w", i, err)
+			}
+			files = append(files, authz.PolicyFile{Name: name, Text: text})
+		}
+	}
+	return files, nil
+}

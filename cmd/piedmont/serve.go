@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"piedmont/configs"
+)
+
+const (
+	// drainTimeout is how long a stop waits for requests under way.
+	drainTimeout = 30 * time.Second
+	// Timeouts of the listeners. Answers have no deadline of their own: a large document
+	// may take a slow client long.
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 2 * time.Minute
+	idleTimeout       = 3 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// serveFlags are the flags of serve and check.
+type serveFlags struct{ config, listen, data string }
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.config, "config", "", "configuration file (YAML)")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "address to listen on, in place of the configuration's")
+	cmd.Flags().StringVar(&f.data, "data", "", "data directory, in place of the configuration's")
+}
+
+// load reads the configuration, or makes the default one. dir is where its relative paths begin.
+func (f *serveFlags) load() (c configs.Config, dir string, err error) {
+	if f.config != "" {
+		if c, err = configs.Load(f.config); err != nil {
+			var faults configs.Faults
+			if errors.As(err, &faults) {
+				return c, "", fmt.Errorf("the configuration %s can't be used:\n%w", f.config, err)
+			}
+			return c, "", err
+		}
+		dir = filepath.Dir(f.config)
+	} else if c, err = defaultConfig(f.data); err != nil {
+		return c, "", err
+	}
+	if f.listen != "" {
+		if _, _, err := net.SplitHostPort(f.listen); err != nil {
+			return c, "", fmt.Errorf("--listen: want an address like 127.0.0.1:8181")
+		}
+		c.Listen = f.listen
+	}
+	if f.data != "" {
+		c.Data = f.data
+	}
+	return c, dir, nil
+}
+
+// defaultConfig is the configuration without a file, with its warehouse made.
+func defaultConfig(data string) (configs.Config, error) {
+	if data == "" {
+		data = "piedmont-data"
+	}
+	absolute, err := filepath.Abs(data)
+	if err != nil {
+		return configs.Config{}, fmt.Errorf("data directory: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(absolute, "warehouse"), 0o700); err != nil {
+		return configs.Config{}, fmt.Errorf("make the warehouse: %w", err)
+	}
+	return configs.Default(absolute), nil
+}
+
+func serveCommand() *cobra.Command {
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the REST endpoint",
+		Long: "Serve the REST endpoint until a SIGINT or SIGTERM, then finish the requests under way.\n" +
+			"Without a configuration: one native catalog at the root, its registry and warehouse below\n" +
+			"./piedmont-data, on 127.0.0.1:8181.",
+		Example: "  piedmont serve\n  piedmont serve --config piedmont.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, dir, err := flags.load()
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			g, err := openGateway(cmd.Context(), c, dir, log)
+			if err != nil {
+				return err
+			}
+			return errors.Join(g.serve(cmd.Context(), cmd.OutOrStdout()), g.close())
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// serve listens until the context ends, and drains.
+func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
+	public, err := net.Listen("tcp", g.config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	servers := []*http.Server{g.server(g.router)}
+	failed := make(chan error, 2)
+	if g.config.Operator != "" {
+		private, err := net.Listen("tcp", g.config.Operator)
+		if err != nil {
+			return errors.Join(fmt.Errorf("listen for the operator: %w", err), public.Close())
+		}
+		operator := g.server(g.operatorHandler())
+		servers = append(servers, operator)
+		go func() { failed <- operator.Serve(private) }()
+	}
+	go func() { failed <- servers[0].Serve(public) }()
+	g.greet(stdout, public.Addr().String())
+	select {
+	case err = <-failed:
+		err = fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		g.log.Info("stopping: waiting for requests under way", "at most", drainTimeout)
+		err = nil
+	}
+	return errors.Join(err, g.drain(servers))
+}
+
+func (g *gateway) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// drain takes the servers out of service: /readyz says so at once, requests under way end.
+func (g *gateway) drain(servers []*http.Server) error {
+	g.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	var errs []error
+	for _, s := range servers {
+		if err := s.Shutdown(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop: requests were still under way after %s: %w", drainTimeout, err), s.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// greet says where the gateway listens and, with a generated key, how to use it. The key
+// itself is never printed: the snippets read it from its file.
+func (g *gateway) greet(w io.Writer, address string) {
+	uri := "http://" + address
+	var b strings.Builder
+	fmt.Fprintf(&b, "Piedmont %s serves Iceberg REST at %s\n", version, uri)
+	for _, m := range g.config.Mounts {
+		at := m.At
+		if at == "" {
+			at = "(root)"
+		}
+		fmt.Fprintf(&b, "  %-12s %s\n", at, describeMount(m))
+	}
+	if g.generated != "" {
+		path := filepath.Join(g.config.Data, adminKeyFile)
+		fmt.Fprintf(&b, "The admin key is in %s\n%s", path, snippets(uri, path))
+	}
+	_, _ = io.WriteString(w, b.String()) // nobody reads it: no reason to stop
+}
+
+func describeMount(m configs.Mount) string {
+	if m.Native != nil {
+		return "native " + m.Native.ID + ", warehouse " + m.Native.Warehouse
+	}
+	return "rest, read-only"
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"piedmont/configs"
+	"piedmont/vend"
+	"piedmont/vend/local"
+	"piedmont/vend/s3"
+)
+
+// openStorage makes the storage profiles. It asks no storage anything.
+func openStorage(ctx context.Context, list []configs.Storage) (map[string]*vend.Profile, error) {
+	profiles := map[string]*vend.Profile{}
+	for i, s := range list {
+		p, err := openProfile(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("storage[%d]: %w", i, err)
+		}
+		profiles[s.Name] = p
+	}
+	return profiles, nil
+}
+
+func openProfile(ctx context.Context, s configs.Storage) (*vend.Profile, error) {
+	prefix, err := vend.ParseLocation(s.Location)
+	if err != nil {
+		return nil, fmt.Errorf("location: %w", err)
+	}
+	p := &vend.Profile{Name: s.Name, Prefix: prefix}
+	if s.S3 == nil {
+		p.Files, err = local.New(s.Name, prefix)
+		return p, err
+	}
+	p.Files, err = s3.New(ctx, s3.Options{
+		Profile: s.Name, Prefix: prefix, Endpoint: s.S3.Endpoint, Region: s.S3.Region, PathStyle: s.S3.PathStyle,
+		AccessKeyID: s.S3.AccessKeyID, SecretAccessKey: s.S3.SecretAccessKey,
+	})
+	return p, err
+}
+
+// profileSet is the profiles that a mount may use.
+func profileSet(m configs.Mount, profiles map[string]*vend.Profile) (*vend.Set, error) {
+	var list []*vend.Profile
+	for _, name := range m.Storage {
+		list = append(list, profiles[name])
+	}
+	return vend.NewSet(m.At, list...)
+}
+
+// clientProperties is what engines are told of each profile with each table. Both keys of
+// the region are needed: Java's clients read client.region, DuckDB and PyIceberg s3.region.
+func clientProperties(list []configs.Storage) map[string]map[string]string {
+	properties := map[string]map[string]string{}
+	for _, s := range list {
+		p := map[string]string{}
+		if s.S3 != nil {
+			p["client.region"], p["s3.region"] = s.S3.Region, s.S3.Region
+			if s.S3.Endpoint != "" {
+				p["s3.endpoint"] = s.S3.Endpoint
+			}
+			if s.S3.PathStyle {
+				p["s3.path-style-access"] = "true"
+			}
+		}
+		properties[s.Name] = p
+	}
+	return properties
+}
