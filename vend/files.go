@@ -12,8 +12,7 @@ import (
 )
 
 // Files reads and writes files of one storage profile. All methods may be called at
-// once; none changes or keeps the data it is given. Errors are *mounts.Error whose Detail
-// holds no host and no secret:
+// once. Errors are, or wrap, a *mounts.Error whose Detail holds no host and no secret:
 //
 //   - BadRequest: the location isn't under the profile's prefix or can't name a file;
 //   - Unavailable: the storage failed, refused us or didn't answer, or the context ended.
@@ -28,7 +27,8 @@ type Files interface {
 	// Create makes a new file with exactly this content. Once it returns nil the file
 	// survives a crash of the machine; at no time is part of it visible under its name.
 	// Each error wraps exactly one of ErrExists (of kind AlreadyExists), ErrNotWritten and
-	// ErrUnknown. It makes the directories it needs.
+	// ErrUnknown. It makes the directories it needs. After an error data must not be changed:
+	// a request may still be reading it.
 	Create(ctx context.Context, l Location, data []byte) error
 
 	// Delete removes a file. That there is none is no error.

@@ -33,8 +33,8 @@ func (s suite) createExisting(t *testing.T) {
 
 // createRace lets many create one name: one of them must succeed, no more.
 func (s suite) createRace(t *testing.T) {
-	const writers = 12
-	for range 5 {
+	const writers = 8
+	for range 3 {
 		l := s.fresh(t)
 		errs := make([]error, writers)
 		var wg sync.WaitGroup
