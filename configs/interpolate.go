@@ -62,7 +62,7 @@ func readSecret(name, dir string) (string, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxSecretBytes:
 		return "", fmt.Errorf("the file %s is no regular file of at most 64 KiB", name)
 	}
-	value, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	value, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("the file %s can't be read", name)
 	}

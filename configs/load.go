@@ -47,7 +47,7 @@ func Load(path string) (Config, error) {
 	if info.Size() > MaxFileBytes {
 		return Config{}, fmt.Errorf("read the configuration: %s is larger than 4 MiB", path)
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}

@@ -87,7 +87,6 @@ func (c *Catalog) lost(id mounts.Identifier, batch []*pending) (again []*pending
 type link struct {
 	pending *pending
 	file    *file // nil where the commit changed nothing
-	table   *mounts.Table
 	err     error // the refusal, where there is one
 }
 

@@ -196,7 +196,7 @@ func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, d 
 			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
 		}, apart...)
 		err = c.registry.Commit(ctx, conditions, []Change{
-			put(objectKey(c.id, id), value), put(indexKey(kindTable, c.id, id), nil), put(locationKey(l, c.id, p.Object), where),
+			put(objectKey(c.id, id), value), put(tableKey(c.id, id), nil), put(locationKey(l, c.id, p.Object), where),
 		})
 		return committed(op, id.String(), err, func(lost *ConflictError) error { return enterConflict(op, id, lost) })
 	})

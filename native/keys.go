@@ -15,7 +15,6 @@ import (
 //	n id NUL parent NUL level            a namespace
 //	o id NUL namespace NUL name          a table or view: its pointer; one name for both
 //	t id NUL namespace NUL name          the index of tables
-//	v id NUL namespace NUL name          the index of views
 //	l location / NUL id NUL object       where tables lie, of all mounts
 //	k name                               token signing keys
 //
@@ -25,7 +24,6 @@ const (
 	kindNamespace  = "n"
 	kindObject     = "o"
 	kindTable      = "t"
-	kindView       = "v"
 	kindLocation   = "l"
 	kindSigningKey = "k"
 )
@@ -56,8 +54,8 @@ func objectKey(id string, i mounts.Identifier) Key {
 	return children(kindObject, id, i.Namespace) + Key(i.Name)
 }
 
-func indexKey(kind, id string, i mounts.Identifier) Key {
-	return children(kind, id, i.Namespace) + Key(i.Name)
+func tableKey(id string, i mounts.Identifier) Key {
+	return children(kindTable, id, i.Namespace) + Key(i.Name)
 }
 
 // inOrBelow is the prefix of the location keys of every table in or below a location.

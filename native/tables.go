@@ -73,7 +73,7 @@ func (c *Catalog) DropTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 		if err != nil {
 			return err
 		}
-		changes := []Change{remove(r.Key), remove(indexKey(kindTable, c.id, id))}
+		changes := []Change{remove(r.Key), remove(tableKey(c.id, id))}
 		if l, err := vend.ParseLocation(p.Location); err == nil {
 			changes = append(changes, remove(locationKey(l, c.id, p.Object)))
 		}
@@ -126,8 +126,8 @@ func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Cata
 		{Kind: AtVersion, Key: r.Key, Version: r.Version},
 	}
 	changes := []Change{
-		remove(r.Key), remove(indexKey(kindTable, c.id, from.Inner())),
-		put(objectKey(target.id, to.Inner()), value), put(indexKey(kindTable, target.id, to.Inner()), nil),
+		remove(r.Key), remove(tableKey(c.id, from.Inner())),
+		put(objectKey(target.id, to.Inner()), value), put(tableKey(target.id, to.Inner()), nil),
 	}
 	if target.id == c.id {
 		return conditions, changes, nil

@@ -45,14 +45,14 @@ func (rt *Router) pagesOf(r *http.Request, c *call, of mounts.Namespace) (pages,
 
 // collect gathers a page, or everything, of a list of which the caller sees a part. fetch
 // returns what it sees of the next entries and how many there were.
-func (p pages) collect(ctx context.Context, fetch func(mounts.Page) (seen, read int, next string, err error)) (next string, err error) {
+func (p pages) collect(ctx context.Context, fetch func(context.Context, mounts.Page) (seen, read int, next string, err error)) (next string, err error) {
 	token, got, skipped := p.token, 0, 0
 	for {
 		page := mounts.Page{Token: token}
 		if !p.all {
 			page.Size = p.size - got
 		}
-		seen, read, next, err := fetch(page)
+		seen, read, next, err := fetch(ctx, page)
 		if err != nil {
 			return "", err
 		}
@@ -87,12 +87,12 @@ func (rt *Router) listNamespaces(w http.ResponseWriter, r *http.Request, c *call
 		return err
 	}
 	var shown []mounts.Namespace
-	next, err := p.collect(r.Context(), func(page mounts.Page) (int, int, string, error) {
-		names, next, err := c.tree.ListNamespaces(r.Context(), c.identity.Caller, parent, page)
+	next, err := p.collect(r.Context(), func(ctx context.Context, page mounts.Page) (int, int, string, error) {
+		names, next, err := c.tree.ListNamespaces(ctx, c.identity.Caller, parent, page)
 		if err != nil {
 			return 0, 0, "", err
 		}
-		seen := rt.visibleNamespaces(r.Context(), c, parent, names)
+		seen := rt.visibleNamespaces(ctx, c, parent, names)
 		for _, n := range seen {
 			shown = append(shown, c.warehouse.Up(n))
 		}
@@ -153,8 +153,8 @@ func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) er
 		return err
 	}
 	var shown []string
-	next, err := p.collect(r.Context(), func(page mounts.Page) (int, int, string, error) {
-		tables, next, err := c.tree.ListTables(r.Context(), c.identity.Caller, t, page)
+	next, err := p.collect(r.Context(), func(ctx context.Context, page mounts.Page) (int, int, string, error) {
+		tables, next, err := c.tree.ListTables(ctx, c.identity.Caller, t, page)
 		if err != nil {
 			return 0, 0, "", err
 		}

@@ -49,7 +49,7 @@ func (rt *Router) getToken(w http.ResponseWriter, r *http.Request, _ *call) erro
 	if err != nil {
 		return err
 	}
-	return answer(w, r, tokenResponse{
+	return answer(w, r, tokenResponse{ //nolint:gosec // a token type's name, no credential
 		AccessToken: token, TokenType: "bearer", IssuedTokenType: "urn:ietf:params:oauth:token-type:access_token",
 		ExpiresIn: int(lifetime.Seconds()), Scope: r.Form.Get("scope"),
 	})

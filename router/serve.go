@@ -22,7 +22,7 @@ func (rt *Router) operation(op operation) http.HandlerFunc {
 	observe := rt.metrics.of(op.id)
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{operation: op.id, commits: op.commits}
-		rt.observed(w, r, c, observe, func(w http.ResponseWriter) error {
+		rt.observed(w, r, c, observe, func(w http.ResponseWriter, r *http.Request) error {
 			id, err := rt.authenticator.Credential(r.Context(), credential(r))
 			if err != nil {
 				return err
@@ -45,13 +45,13 @@ func (rt *Router) plain(id string, serve handler) http.HandlerFunc {
 	observe := rt.metrics.of(id)
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{operation: id}
-		rt.observed(w, r, c, observe, func(w http.ResponseWriter) error { return serve(rt, w, r, c) })
+		rt.observed(w, r, c, observe, func(w http.ResponseWriter, r *http.Request) error { return serve(rt, w, r, c) })
 	}
 }
 
 // observed names, counts and answers one request. A panic becomes a plain 500, on a commit
 // one that says that the outcome is unknown.
-func (rt *Router) observed(w http.ResponseWriter, r *http.Request, c *call, observe *operationMetrics, serve func(http.ResponseWriter) error) {
+func (rt *Router) observed(w http.ResponseWriter, r *http.Request, c *call, observe *operationMetrics, serve func(http.ResponseWriter, *http.Request) error) {
 	start := time.Now()
 	c.requestID = requestID(r)
 	w.Header().Set(requestIDHeader, c.requestID)
@@ -65,7 +65,7 @@ func (rt *Router) observed(w http.ResponseWriter, r *http.Request, c *call, obse
 		}
 		observe.done(seen.status, time.Since(start))
 	}()
-	if err := serve(seen); err != nil {
+	if err := serve(seen, r); err != nil {
 		rt.fail(seen, r, c, err)
 	}
 }

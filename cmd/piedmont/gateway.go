@@ -251,7 +251,7 @@ func readPolicies(patterns []string, dir string) ([]authz.PolicyFile, error) {
 			return nil, fmt.Errorf("auth.policies[%d]: no file matches %s", i, pattern)
 		}
 		for _, name := range names {
-			text, err := os.ReadFile(name) //nolint:gosec // the operator names the files
+			text, err := os.ReadFile(name)
 			if err != nil {
 				return nil, fmt.Errorf("auth.policies[%d]: %w", i, err)
 			}

@@ -91,7 +91,7 @@ func adminKey(data string) (key authz.Key, credential string, err error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return key, "", fmt.Errorf("read the admin key: %s may be read by others (mode %04o): run chmod 600 on it, and remove it if somebody may have seen it", path, mode)
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // below the data directory
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return key, "", fmt.Errorf("read the admin key: %w", err)
 	}
@@ -106,7 +106,7 @@ func adminKey(data string) (key authz.Key, credential string, err error) {
 
 // writeAdminKey makes the file whole or not at all.
 func writeAdminKey(path string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // below the data directory
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the admin key: %w", err)
 	}

@@ -20,11 +20,11 @@ func lockData(data string) (*dataLock, error) {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	path := filepath.Join(data, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // below the data directory
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32)) // best effort: the lock itself is what counts
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {

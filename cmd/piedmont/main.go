@@ -22,7 +22,7 @@ func main() {
 
 // run is the whole command; its result is the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := command()
+	root := command() //nolint:contextcheck // cobra hands it to each command
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

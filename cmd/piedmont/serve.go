@@ -132,7 +132,7 @@ func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
 		g.log.Info("stopping: waiting for requests under way", "at most", drainTimeout)
 		err = nil
 	}
-	return errors.Join(err, g.drain(servers))
+	return errors.Join(err, g.drain(context.WithoutCancel(ctx), servers))
 }
 
 func (g *gateway) server(h http.Handler) *http.Server {
@@ -143,9 +143,9 @@ func (g *gateway) server(h http.Handler) *http.Server {
 }
 
 // drain takes the servers out of service: /readyz says so at once, requests under way end.
-func (g *gateway) drain(servers []*http.Server) error {
+func (g *gateway) drain(ctx context.Context, servers []*http.Server) error {
 	g.stopping.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	var errs []error
 	for _, s := range servers {
