@@ -230,3 +230,34 @@ func TestRefusedInAFailedGroup(t *testing.T) {
 		t.Errorf("the loser gets %v, want ErrNotApplied", err)
 	}
 }
+
+// TestMetaPagesLost loses both meta pages just after a commit: bbolt panics on the next
+// use and leaves its locks held. Nothing may hang, and no read may show the state before.
+func TestMetaPagesLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry")
+	losing := false
+	var r *Registry
+	r = openHooked(t, path, func(tx *bbolt.Tx) error {
+		err := tx.Commit()
+		if losing {
+			_, writeErr := r.file.WriteAt(make([]byte, 2*pageBytes), 0)
+			err = errors.Join(err, writeErr)
+		}
+		return err
+	})
+	warm(t, r)
+	losing = true
+	if err := commitValue(t, r, "committed"); err != nil {
+		t.Fatal(err)
+	}
+	if rec, ok, err := r.Get(t.Context(), "a"); err == nil {
+		t.Errorf("Get = %q, %v, want an error", rec.Value, ok)
+	}
+	if err := commitValue(t, r, "later"); !errors.Is(err, native.ErrNotApplied) {
+		t.Errorf("a later commit: %v, want ErrNotApplied", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenError(t, path, ErrDamaged) // not ErrLocked
+}

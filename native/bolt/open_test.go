@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"piedmont/native"
 )
 
-// filled is a closed registry with 3,000 records on some hundred pages, k0000 and on.
+// filled is a closed registry with 2,700 records on some hundred pages: k0000 and on,
+// without those from k0100 to k0399. Their pages, near the start, were used again for
+// what every opening reads.
 func filled(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "registry")
@@ -26,8 +29,14 @@ func filled(t testing.TB) (path string) {
 		key := native.Key(fmt.Sprintf("k%04d", i))
 		changes[i] = native.Change{Key: key, Value: []byte(strings.Repeat(string(key), 20)), Version: native.NewVersion()}
 	}
-	if err := r.Commit(t.Context(), nil, changes); err != nil {
-		t.Fatal(err)
+	gone := slices.Clone(changes[100:400])
+	for i := range gone {
+		gone[i].Delete = true
+	}
+	for _, c := range [][]native.Change{changes, gone, changes[:1], changes[:1], changes[:1], changes[:1]} {
+		if err := r.Commit(t.Context(), nil, c); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
