@@ -30,7 +30,14 @@ type builder struct {
 	top  rawjson.Object
 	header
 
-	lists map[string]*list
+	lists     map[string]*list
+	reuse     map[string]map[string]int64 // see known
+	fieldIDs  map[string]int              // of partition fields, by specField.key
+	decoded   *schema                     // the current schema, if it is decodedID
+	decodedID int
+	keys      *keyList
+	gone      map[int64]bool // removed snapshots that something may still refer to
+
 	props *rawjson.Object
 	refs  *rawjson.Object
 	snaps *snapshotEdit
@@ -40,6 +47,7 @@ type builder struct {
 	changed                         bool
 	structure                       bool // schema, spec or order changed: they must fit again
 	propsChanged, refsChanged       bool
+	keysChanged                     bool
 }
 
 // logEntry is an entry of the snapshot-log that this commit makes.
@@ -81,7 +89,7 @@ func newBuilder(base *Document, o Options) *builder {
 	b := &builder{
 		r:    &reader{what: "table metadata"},
 		base: base, opt: o, now: o.Now.UnixMilli(),
-		lists:      map[string]*list{},
+		lists: map[string]*list{}, reuse: map[string]map[string]int64{}, fieldIDs: map[string]int{}, gone: map[int64]bool{},
 		lastSchema: lastAdded, lastSpec: lastAdded, lastOrder: lastAdded,
 	}
 	if base != nil {
@@ -96,6 +104,9 @@ func newBuilder(base *Document, o Options) *builder {
 
 func (b *builder) apply(updates []Update) error {
 	for _, u := range updates {
+		if _, ok := u.(removeSnapshots); !ok {
+			b.dropDangling()
+		}
 		if err := u.apply(b); err != nil {
 			return err
 		}
@@ -103,7 +114,8 @@ func (b *builder) apply(updates []Update) error {
 			return b.r.err
 		}
 	}
-	return nil
+	b.dropDangling()
+	return b.r.err
 }
 
 // list is one of the arrays of objects with an id, decoded on first use.
@@ -112,7 +124,7 @@ func (b *builder) list(name string) *list {
 		return l
 	}
 	l := readList(b.r, &b.top, name, idKeyOf(name))
-	if b.version == 1 && len(l.ids) == 0 {
+	if b.version == 1 && l.live == 0 {
 		b.readLegacy(name, l)
 	}
 	b.lists[name] = l
@@ -196,7 +208,7 @@ func (b *builder) references() *rawjson.Object {
 
 func (b *builder) snapshots() *snapshotEdit {
 	if b.snaps == nil {
-		b.snaps = &snapshotEdit{base: &snapshots{}}
+		b.snaps = &snapshotEdit{base: &snapshots{}, removed: map[int64]bool{}, at: map[int64]int{}}
 		if b.base != nil {
 			found, err := b.base.snapshots()
 			if err != nil {

@@ -108,13 +108,13 @@ func (r *reader) schemaUpdate(action string, o *object) Update {
 	case "set-current-schema":
 		return setCurrentSchema{o.int("schema-id")}
 	case "remove-schemas":
-		return removeSchemas{idSet(o.longs("schema-ids"))}
+		return removeSchemas{o.longs("schema-ids")}
 	case "add-spec":
 		return addSpec{r.partitionSpec(o.child("spec"))}
 	case "set-default-spec":
 		return setDefaultSpec{o.int("spec-id")}
 	case "remove-partition-specs":
-		return removeSpecs{idSet(o.longs("spec-ids"))}
+		return removeSpecs{o.longs("spec-ids")}
 	case "add-sort-order":
 		return addSortOrder{r.sortOrder(o.child("sort-order"))}
 	case "set-default-sort-order":

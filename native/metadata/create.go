@@ -147,7 +147,7 @@ func (b *builder) createStructure(req *CreateRequest) error {
 	raw := req.schema.appendRenumbered(nil, 0, ids)
 	b.list("schemas").add(0, raw)
 	b.lastColumn = highest
-	fresh, err := b.currentSchemaOf()
+	fresh, err := b.schema()
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (b *builder) createSpec(s *spec, fresh *schema, ids map[int]int) error {
 	if err := s.checkNew(fresh, "partition"); err != nil {
 		return err
 	}
-	if err := b.numberFields(s, nil); err != nil {
+	if err := b.numberFields(s); err != nil {
 		return err
 	}
 	b.list("partition-specs").add(0, s.render("spec-id", 0))
@@ -196,10 +196,10 @@ func (b *builder) createOrder(s *spec, fresh *schema, ids map[int]int) error {
 
 // addDefaults makes a table unpartitioned and unsorted that nobody said otherwise of.
 func (b *builder) addDefaults() {
-	if l := b.list("partition-specs"); len(l.ids) == 0 {
+	if l := b.list("partition-specs"); l.live == 0 {
 		l.add(0, json.RawMessage(`{"spec-id":0,"fields":[]}`))
 	}
-	if l := b.list("sort-orders"); len(l.ids) == 0 {
+	if l := b.list("sort-orders"); l.live == 0 {
 		l.add(unsortedOrderID, json.RawMessage(`{"order-id":0,"fields":[]}`))
 	}
 }
@@ -220,7 +220,7 @@ func Build(updates []Update, o CreateOptions) (*Document, error) {
 	if err := b.apply(updates); err != nil {
 		return nil, err
 	}
-	if len(b.list("schemas").ids) == 0 {
+	if b.list("schemas").live == 0 {
 		return nil, badRequest("Cannot create a table without a schema")
 	}
 	b.addDefaults()

@@ -46,7 +46,7 @@ func (b *builder) checkWhole() error {
 	case !b.structure:
 		return nil
 	}
-	current, err := b.currentSchemaOf()
+	current, err := b.schema()
 	if err != nil {
 		return err
 	}
@@ -67,14 +67,6 @@ func (b *builder) checkWhole() error {
 		}
 	}
 	return nil
-}
-
-// readSpec decodes an element of partition-specs or sort-orders.
-func (b *builder) readSpec(list string, o *object) *spec {
-	if list == "partition-specs" {
-		return b.r.partitionSpec(o)
-	}
-	return b.r.sortOrder(o)
 }
 
 // writeSnapshotLog appends where main went. Left out are snapshots that this commit
@@ -223,6 +215,7 @@ func (b *builder) writeMembers() {
 	if b.refsChanged || b.base == nil {
 		b.top.Set("refs", b.references().AppendTo(nil))
 	}
+	b.writeKeys()
 	if b.snaps != nil && b.snaps.changed() || b.base == nil {
 		b.snapshots()
 		b.placeholder("snapshots")

@@ -6,18 +6,23 @@ import (
 	"piedmont/cache/rawjson"
 )
 
-// list is one of a document's small arrays of objects that have an id: schemas, specs,
-// sort orders, statistics. Its elements stay raw.
+// list is one of a document's arrays of objects that have an id: schemas, specs, sort
+// orders, statistics, encryption keys. Its elements stay raw. Commits may hold tens of
+// thousands of updates, so nothing done for one of them walks the list.
 type list struct {
+	raws    []json.RawMessage // nil where removed
 	ids     []int64
-	raws    []json.RawMessage
+	at      map[int64]int // of the last element with that id
+	live    int
+	next    int64 // one more than the highest id; 0 if it must be looked for
+	twice   bool  // an id occurs more than once
 	changed bool
 }
 
 // readList splits the top-level array of that name, whose elements have their id in
 // idKey. An absent array is an empty list.
 func readList(r *reader, top *rawjson.Object, name, idKey string) *list {
-	l := &list{}
+	l := &list{at: map[int64]int{}}
 	raw, _ := top.Get(name)
 	if rawjson.IsNull(raw) {
 		return l
@@ -29,8 +34,16 @@ func readList(r *reader, top *rawjson.Object, name, idKey string) *list {
 }
 
 func (l *list) push(id int64, raw json.RawMessage) {
+	if _, ok := l.at[id]; ok {
+		l.twice = true
+	}
+	if id >= l.next && (l.next > 0 || l.live == 0) {
+		l.next = id + 1
+	}
+	l.at[id] = len(l.ids)
 	l.ids = append(l.ids, id)
 	l.raws = append(l.raws, raw)
+	l.live++
 }
 
 func (l *list) add(id int64, raw json.RawMessage) {
@@ -38,18 +51,14 @@ func (l *list) add(id int64, raw json.RawMessage) {
 	l.changed = true
 }
 
-func (l *list) find(id int64) int {
-	for i, have := range l.ids {
-		if have == id {
-			return i
-		}
-	}
-	return -1
+func (l *list) has(id int64) bool {
+	_, ok := l.at[id]
+	return ok
 }
 
 // get is the element of that id, nil where there is none.
 func (l *list) get(id int64) json.RawMessage {
-	if i := l.find(id); i >= 0 {
+	if i, ok := l.at[id]; ok {
 		return l.raws[i]
 	}
 	return nil
@@ -57,41 +66,70 @@ func (l *list) get(id int64) json.RawMessage {
 
 // put replaces the elements of that id by one; an equal one is left alone.
 func (l *list) put(id int64, raw json.RawMessage) {
-	if i := l.find(id); i >= 0 {
-		if string(l.raws[i]) == string(raw) {
-			return
-		}
-		l.remove(map[int64]bool{id: true})
+	i, ok := l.at[id]
+	switch {
+	case ok && !l.twice && string(l.raws[i]) == string(raw):
+	case ok && !l.twice:
+		l.raws[i], l.changed = raw, true
+	default:
+		l.remove(id)
+		l.add(id, raw)
 	}
-	l.add(id, raw)
 }
 
-// remove takes out the elements of those ids and says whether there were any.
-func (l *list) remove(ids map[int64]bool) bool {
-	kept := &list{}
-	for i, id := range l.ids {
-		if !ids[id] {
-			kept.push(id, l.raws[i])
-		}
-	}
-	if len(kept.ids) == len(l.ids) {
+// remove takes out the elements of an id and says whether there were any.
+func (l *list) remove(id int64) bool {
+	i, ok := l.at[id]
+	if !ok {
 		return false
 	}
-	kept.changed = true
-	*l = *kept
+	delete(l.at, id)
+	l.changed, l.next = true, 0
+	if !l.twice {
+		l.raws[i] = nil
+		l.live--
+		return true
+	}
+	for i := range l.ids {
+		if l.ids[i] == id && l.raws[i] != nil {
+			l.raws[i] = nil
+			l.live--
+		}
+	}
 	return true
 }
 
-// nextID is one more than the highest id, first where there is none.
-func (l *list) nextID(first int64) int64 {
-	next := first
-	for _, id := range l.ids {
-		next = max(next, id+1)
+// removeAll is remove for many.
+func (l *list) removeAll(ids []int64) bool {
+	any := false
+	for _, id := range ids {
+		any = l.remove(id) || any
 	}
-	return next
+	return any
 }
 
-func (l *list) text() json.RawMessage { return joinArray(l.raws) }
+// nextID is one more than the highest id, at least first.
+func (l *list) nextID(first int64) int64 {
+	if l.next == 0 {
+		for id := range l.at {
+			l.next = max(l.next, id+1)
+		}
+	}
+	return max(first, l.next)
+}
+
+// elements is what is there, in order.
+func (l *list) elements() []json.RawMessage {
+	all := make([]json.RawMessage, 0, l.live)
+	for _, raw := range l.raws {
+		if raw != nil {
+			all = append(all, raw)
+		}
+	}
+	return all
+}
+
+func (l *list) text() json.RawMessage { return joinArray(l.elements()) }
 
 // joinArray is an array of these elements.
 func joinArray(elements []json.RawMessage) json.RawMessage {

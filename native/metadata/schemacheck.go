@@ -83,12 +83,12 @@ func (s *schema) identifierFault(id int) string {
 // canonicalSchema is a text that two schemas share if they are the same but for their id:
 // members sorted, nulls and white space dropped, identifier fields sorted. Members
 // nobody knows count, or one could be lost by reusing a schema that lacks it.
-func canonicalSchema(raw []byte) []byte {
+func canonicalSchema(raw []byte) string {
 	t, err := rawjson.ParseTree(raw, rawjson.MaxDepth)
 	if err != nil {
-		return raw
+		return string(raw)
 	}
-	return appendCanonical(make([]byte, 0, len(raw)), t, "", "schema-id")
+	return string(appendCanonical(make([]byte, 0, len(raw)), t, "", "schema-id"))
 }
 
 // appendCanonical appends t, the member called key, without its members called skip.

@@ -100,9 +100,10 @@ type snapshotEdit struct {
 	base    *snapshots
 	removed map[int64]bool // of the base
 	added   []addedSnapshot
+	at      map[int64]int // where in added
 }
 
-// addedSnapshot is a snapshot that a commit adds.
+// addedSnapshot is a snapshot that a commit adds; raw is nil if it removed it again.
 type addedSnapshot struct {
 	id        int64
 	timestamp int64
@@ -111,11 +112,14 @@ type addedSnapshot struct {
 
 func (e *snapshotEdit) changed() bool { return len(e.removed)+len(e.added) > 0 }
 
+func (e *snapshotEdit) add(s addedSnapshot) {
+	e.at[s.id] = len(e.added)
+	e.added = append(e.added, s)
+}
+
 func (e *snapshotEdit) findAdded(id int64) *addedSnapshot {
-	for i := range e.added {
-		if e.added[i].id == id {
-			return &e.added[i]
-		}
+	if i, ok := e.at[id]; ok {
+		return &e.added[i]
 	}
 	return nil
 }
@@ -126,17 +130,13 @@ func (e *snapshotEdit) exists(id int64) bool {
 
 // remove takes a snapshot out and says whether it was there.
 func (e *snapshotEdit) remove(id int64) bool {
-	for i := range e.added {
-		if e.added[i].id == id {
-			e.added = append(e.added[:i:i], e.added[i+1:]...)
-			return true
-		}
+	if s := e.findAdded(id); s != nil {
+		s.raw = nil
+		delete(e.at, id)
+		return true
 	}
 	if e.removed[id] || e.base.find(id) < 0 {
 		return false
-	}
-	if e.removed == nil {
-		e.removed = map[int64]bool{}
 	}
 	e.removed[id] = true
 	return true
@@ -169,7 +169,9 @@ func (e *snapshotEdit) appendTo(dst []byte) ([]byte, *snapshots) {
 		}
 	}
 	for i := range e.added {
-		dst = next.push(dst, start, e.added[i].id, e.added[i].raw)
+		if e.added[i].raw != nil {
+			dst = next.push(dst, start, e.added[i].id, e.added[i].raw)
+		}
 	}
 	if len(e.removed) > 0 || len(next.ids)-len(next.index) > unindexed {
 		next.reindex()
@@ -185,13 +187,4 @@ func (s *snapshots) push(dst []byte, start int, id int64, raw json.RawMessage) [
 	s.at = append(s.at, span{from, from + len(raw)})
 	s.ids = append(s.ids, id)
 	return append(dst, raw...)
-}
-
-// idSet is a set of numbers.
-func idSet(ids []int64) map[int64]bool {
-	set := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		set[id] = true
-	}
-	return set
 }

@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"bytes"
 	"slices"
 
 	"piedmont/cache/rawjson"
@@ -84,21 +83,7 @@ func (f *specField) describe() string {
 	return itoa(f.id) + ": " + f.name + ": " + text + ")"
 }
 
-// same says whether both have the same fields, partition field ids aside: adding one
-// where there is the other gives nothing new (PartitionSpec.compatibleWith,
-// SortOrder.sameOrder in Java).
-func (s *spec) same(other *spec) bool {
-	if len(s.fields) != len(other.fields) {
-		return false
-	}
-	for i, f := range s.fields {
-		if !bytes.Equal(f.canonical(), other.fields[i].canonical()) {
-			return false
-		}
-	}
-	return true
-}
-
+// canonical is the field's text, spelled one way, without its partition field id.
 func (f *specField) canonical() []byte {
 	raw := f.AppendTo(nil)
 	t, err := rawjson.ParseTree(raw, rawjson.MaxDepth)

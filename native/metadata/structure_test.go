@@ -79,11 +79,11 @@ func TestASchemaThatDiffersInUnknownMembersIsNew(t *testing.T) {
 func TestSameSchemaLooksThroughSpelling(t *testing.T) {
 	a := `{"type":"struct","schema-id":3,"identifier-field-ids":[2,1],"fields":[{"id":1,"name":"a","required":true,"type":"decimal(9, 2)","doc":null}]}`
 	b := ` { "fields" : [ {"name":"\u0061","type":"decimal(9,2)","id":1,"required":true} ],"identifier-field-ids":[1,2],"type":"struct"}`
-	if string(canonicalSchema([]byte(a))) != string(canonicalSchema([]byte(b))) {
+	if canonicalSchema([]byte(a)) != canonicalSchema([]byte(b)) {
 		t.Errorf("%s\n%s", canonicalSchema([]byte(a)), canonicalSchema([]byte(b)))
 	}
 	c := strings.Replace(b, `"id":1`, `"id":2`, 1)
-	if string(canonicalSchema([]byte(a))) == string(canonicalSchema([]byte(c))) {
+	if canonicalSchema([]byte(a)) == canonicalSchema([]byte(c)) {
 		t.Error("different schemas look the same")
 	}
 }

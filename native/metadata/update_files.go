@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/json"
+	"slices"
 
 	"piedmont/cache/rawjson"
 )
@@ -78,7 +79,7 @@ func (u setStatistics) apply(b *builder) error {
 
 // apply forgets the snapshot's file; where there is none, there is nothing to forget.
 func (u removeStatistics) apply(b *builder) error {
-	b.changed = b.list(u.list).remove(map[int64]bool{u.id: true}) || b.changed
+	b.changed = b.list(u.list).remove(u.id) || b.changed
 	return nil
 }
 
@@ -94,44 +95,62 @@ func (r *reader) addEncryptionKey(o *object) Update {
 	return u
 }
 
+// keyList is the encryption keys of a document, whose ids are texts.
+type keyList struct {
+	raws []json.RawMessage // nil where removed
+	at   map[string]int
+}
+
+func (b *builder) keyList() *keyList {
+	if b.keys != nil {
+		return b.keys
+	}
+	b.keys = &keyList{at: map[string]int{}}
+	raw, _ := b.top.Get("encryption-keys")
+	if rawjson.IsNull(raw) {
+		return b.keys
+	}
+	for i, e := range b.r.elements(raw, "encryption-keys") {
+		b.keys.add(b.r.object(e, "encryption-keys["+itoa(i)+"]").str("key-id"), e)
+	}
+	return b.keys
+}
+
+func (k *keyList) add(id string, raw json.RawMessage) {
+	k.at[id] = len(k.raws)
+	k.raws = append(k.raws, raw)
+}
+
 // apply adds a key; a key of that id stays as it is.
 func (u addEncryptionKey) apply(b *builder) error {
-	keys, at := b.findKey(u.id)
-	if at < 0 {
-		b.setKeys(append(keys, u.raw))
+	k := b.keyList()
+	if _, ok := k.at[u.id]; !ok {
+		k.add(u.id, u.raw)
+		b.keysChanged, b.changed = true, true
 	}
 	return nil
 }
 
 // apply removes a key; an unknown id is nothing to remove.
 func (u removeEncryptionKey) apply(b *builder) error {
-	if keys, at := b.findKey(u.id); at >= 0 {
-		b.setKeys(append(keys[:at:at], keys[at+1:]...))
+	k := b.keyList()
+	if i, ok := k.at[u.id]; ok {
+		k.raws[i] = nil
+		delete(k.at, u.id)
+		b.keysChanged, b.changed = true, true
 	}
 	return nil
 }
 
-// findKey is the encryption keys and the position of one, -1 where it isn't there.
-func (b *builder) findKey(id string) (keys []json.RawMessage, at int) {
-	raw, _ := b.top.Get("encryption-keys")
-	if rawjson.IsNull(raw) {
-		return nil, -1
+// writeKeys puts the keys back. Without any the member goes, as Java writes it.
+func (b *builder) writeKeys() {
+	if !b.keysChanged {
+		return
 	}
-	at = -1
-	keys = b.r.elements(raw, "encryption-keys")
-	for i, e := range keys {
-		if b.r.object(e, "encryption-keys["+itoa(i)+"]").str("key-id") == id {
-			at = i
-		}
-	}
-	return keys, at
-}
-
-func (b *builder) setKeys(keys []json.RawMessage) {
-	b.changed = true
-	if len(keys) == 0 {
+	kept := slices.DeleteFunc(b.keys.raws, func(raw json.RawMessage) bool { return raw == nil })
+	if len(kept) == 0 {
 		b.top.Delete("encryption-keys")
 		return
 	}
-	b.top.Set("encryption-keys", joinArray(keys))
+	b.top.Set("encryption-keys", joinArray(kept))
 }

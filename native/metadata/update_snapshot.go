@@ -64,7 +64,7 @@ func (u addSnapshot) apply(b *builder) error {
 	for _, need := range []struct{ list, what string }{
 		{"schemas", "schema"}, {"partition-specs", "partition spec"}, {"sort-orders", "sort order"},
 	} {
-		if len(b.list(need.list).ids) == 0 {
+		if b.list(need.list).live == 0 {
 			return badRequest("Attempting to add a snapshot before a " + need.what + " is added")
 		}
 	}
@@ -82,7 +82,7 @@ func (u addSnapshot) apply(b *builder) error {
 	}
 	// A parentless snapshot may come with any number; Java then lowers the table's.
 	b.lastSequence = max(b.lastSequence, u.sequence)
-	snaps.added = append(snaps.added, addedSnapshot{u.id, u.timestamp, u.raw})
+	snaps.add(addedSnapshot{u.id, u.timestamp, u.raw})
 	b.changed = true
 	return nil
 }
@@ -121,33 +121,41 @@ func (u addSnapshot) numberRows(b *builder) error {
 	return nil
 }
 
-// apply removes snapshots and what refers to them: refs, both kinds of statistics. The
-// snapshot-log follows at the end of the commit. An unknown id is nothing to remove.
+// apply removes snapshots. What refers to them goes before the next update of another
+// kind: Java sends an update for each snapshot it expires. An unknown id is nothing to
+// remove.
 func (u removeSnapshots) apply(b *builder) error {
 	snaps := b.snapshots()
-	gone := map[int64]bool{}
 	for _, id := range u.ids {
 		if snaps.remove(id) {
-			gone[id] = true
+			b.gone[id], b.changed = true, true
 		}
 	}
-	if len(gone) == 0 {
-		return nil
+	return nil
+}
+
+// dropDangling removes what refers to snapshots that were removed: both kinds of
+// statistics, refs. The snapshot-log follows at the end of the commit.
+func (b *builder) dropDangling() {
+	if len(b.gone) == 0 {
+		return
 	}
-	b.changed = true
 	for _, name := range []string{"statistics", "partition-statistics"} {
-		b.list(name).remove(gone)
+		l := b.list(name)
+		for id := range b.gone {
+			l.remove(id)
+		}
 	}
 	var dangling []string
 	for name, raw := range b.references().All() {
-		if id, _ := b.r.object(raw, "refs").optLong("snapshot-id"); gone[id] {
+		if id, _ := b.r.object(raw, "refs").optLong("snapshot-id"); b.gone[id] {
 			dangling = append(dangling, name)
 		}
 	}
 	for _, name := range dangling {
 		b.removeRef(name)
 	}
-	return nil
+	clear(b.gone)
 }
 
 // setSnapshotRef decodes the update and the rules a ref must keep by itself

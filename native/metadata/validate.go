@@ -79,8 +79,8 @@ func (b *builder) validateStructure() error {
 		b.r.schema(raw, "schemas["+itoa(i)+"]")
 	}
 	for _, name := range []string{"partition-specs", "sort-orders"} {
-		if _, err := b.specs(name); err != nil {
-			return err
+		for i, raw := range b.list(name).raws {
+			b.readSpec(name, b.r.object(raw, name+"["+itoa(i)+"]"))
 		}
 	}
 	if b.r.err != nil {
