@@ -162,7 +162,7 @@ func TestOversize(t *testing.T) {
 		var written atomic.Int64
 		files, _, _ := faulty(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ func()) bool {
 			if announce {
-				w.Header().Set("Content-Length", "1000000000")
+				w.Header().Set("Content-Length", "1125899906842624")
 			}
 			chunk := bytes.Repeat([]byte("x"), 1<<16)
 			for written.Load() < 1e9 {

@@ -142,7 +142,6 @@ func transport() *http.Transport {
 		MaxIdleConns:          512,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       60 * time.Second,
-		DisableCompression:    true, // files are wanted as they lie there
 	}
 }
 
