@@ -1,0 +1,91 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"piedmont/cache"
+	"piedmont/mounts"
+)
+
+// Catalog is an upstream catalog as a Mount. It can only be read.
+type Catalog struct {
+	name      string
+	identity  string // keys the shared cache: tags of one upstream mean nothing at another
+	base      *url.URL
+	warehouse string
+	client    *client
+	timeout   time.Duration
+	freshFor  time.Duration
+	documents *Documents
+	storage   func(string) (string, bool)
+	now       func() time.Time
+	log       *slog.Logger
+
+	known   atomic.Pointer[settings]
+	asking  cache.Flight[struct{}, *settings]
+	loading cache.Flight[DocumentKey, *Entry]
+	skipped atomic.Uint64
+}
+
+var (
+	_ mounts.Mount         = (*Catalog)(nil)
+	_ mounts.HealthChecker = (*Catalog)(nil)
+)
+
+// New makes a catalog. It fails where an option is missing or contradicts another, and
+// asks the upstream nothing: one that can't be reached must not stop the start. The error
+// holds no secret.
+func New(o Options) (*Catalog, error) {
+	base, err := o.check()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
+	}
+	c := &Catalog{
+		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, timeout: o.Timeout, freshFor: o.FreshFor,
+		documents: o.Documents, storage: o.Storage, now: o.Now, log: o.Logger,
+		client: newClient(o.Timeout, o.MaxResponseBytes),
+	}
+	c.client.auth = o.authorizer(c.client, base)
+	return c, nil
+}
+
+// describe is how messages call the mount.
+func describe(name string) string {
+	if name == "" {
+		return "the root mount"
+	}
+	return "mount '" + name + "'"
+}
+
+// Close gives back idle connections. What the shared cache holds of the mount ages out.
+func (c *Catalog) Close() error {
+	c.client.http.CloseIdleConnections()
+	return nil
+}
+
+// Health asks the upstream for its configuration, which is used from then on.
+func (c *Catalog) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	_, err := c.fetchSettings(ctx)
+	return c.fail("health", "", err)
+}
+
+// Stats are counts since the catalog was made.
+type Stats struct {
+	// Requests sent to the upstream, those for tokens included.
+	Requests uint64
+	// Skipped are names in lists that break our rules, so that nobody could ask for them.
+	Skipped uint64
+}
+
+// Stats reads the counts.
+func (c *Catalog) Stats() Stats {
+	return Stats{Requests: c.client.requests.Load(), Skipped: c.skipped.Load()}
+}

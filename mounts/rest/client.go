@@ -1,0 +1,163 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxConnections bounds the questions to one upstream that are under way; others wait
+	// for their turn until their time is over.
+	maxConnections = 32
+	idleTimeout    = 90 * time.Second
+	// maxHeader bounds the header of an answer.
+	maxHeader = 256 << 10
+	agent     = "Piedmont"
+)
+
+// client asks one upstream. It has connections of its own, so that a slow upstream slows
+// nobody else.
+type client struct {
+	http     *http.Client
+	auth     authorizer
+	limit    int64
+	requests atomic.Uint64
+}
+
+// newClient takes no proxy from the environment: which way a credential goes is not for
+// the shell that happened to start the process to say. HTTP/1.1 alone, since with one
+// connection for all a single stalled stream could stop the others, and the bound on
+// connections would bound nothing.
+func newClient(timeout time.Duration, limit int64) *client {
+	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &client{limit: limit, http: &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: timeout, Protocols: protocols,
+			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+		// A redirect could lead a credential anywhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// question is one request.
+type question struct {
+	method string
+	url    string
+	etag   string     // the tag of what is known already
+	form   url.Values // the body of a request for a token, which carries no credential besides
+	limit  int64      // bytes of the answer
+}
+
+// answer is what came back with 200, 204 or, where the question had a tag, 304.
+type answer struct {
+	unchanged bool // 304
+	etag      string
+	body      []byte
+}
+
+// ask sends a question and reads the answer whole. Other statuses are a *statusError,
+// answers that aren't to be believed a *fault.
+func (c *client) ask(ctx context.Context, q question) (*answer, error) {
+	resp, err := c.send(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	switch {
+	case resp.StatusCode == http.StatusNotModified && q.etag != "":
+		return &answer{unchanged: true}, nil
+	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusNoContent && q.method == http.MethodHead:
+		body, err := read(resp, min(q.limit, c.limit))
+		return &answer{etag: resp.Header.Get("ETag"), body: body}, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what there is of it: the status says enough
+	return nil, parseError(resp.StatusCode, body)
+}
+
+// send asks once more where the credential wasn't accepted and another can be had.
+func (c *client) send(ctx context.Context, q question) (*http.Response, error) {
+	for again := false; ; again = true {
+		r, err := c.request(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		c.requests.Add(1)
+		resp, err := c.http.Do(r)
+		if err != nil {
+			return nil, fmt.Errorf("ask the upstream: %w", err)
+		}
+		refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == statusAuthTimeout
+		if !refused || again || q.form != nil || c.auth == nil || !c.auth.refused(r) {
+			return resp, nil
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, maxError) // so that the connection can be used again
+		_ = resp.Body.Close()
+	}
+}
+
+func (c *client) request(ctx context.Context, q question) (*http.Request, error) {
+	var body io.Reader
+	if q.form != nil {
+		body = strings.NewReader(q.form.Encode())
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, q.url, body)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", agent)
+	r.Header.Set("X-Client-Version", agent)
+	if q.etag != "" {
+		r.Header.Set("If-None-Match", q.etag)
+	}
+	if q.form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return r, nil
+	}
+	if c.auth == nil {
+		return r, nil
+	}
+	return r, c.auth.authorize(ctx, r)
+}
+
+// firstRead is the most memory taken on an upstream's word alone.
+const firstRead = 4 << 20
+
+var errTooLarge = errors.New("more bytes than the bound")
+
+// read reads a body of at most limit bytes. The memory grows with what comes, not with
+// what was announced.
+func read(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, broken("gave an answer that is too large", errTooLarge)
+	}
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, firstRead)) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case n > limit:
+		return nil, broken("gave an answer that is too large", errTooLarge)
+	case err == nil:
+		return b.Bytes(), nil
+	}
+	var timeout net.Error
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
+		return nil, fmt.Errorf("read the upstream's answer: %w", err)
+	}
+	return nil, broken("broke its answer off", err)
+}

@@ -1,0 +1,242 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"piedmont/cache/rawjson"
+	"piedmont/mounts"
+)
+
+// The endpoints that we use, as configurations advertise them.
+const (
+	listNamespaces = "GET /v1/{prefix}/namespaces"
+	loadNamespace  = "GET /v1/{prefix}/namespaces/{namespace}"
+	listTables     = "GET /v1/{prefix}/namespaces/{namespace}/tables"
+	loadTable      = "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+	tableExists    = "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+)
+
+// settings is what the upstream's configuration says, as far as we use it. It never
+// changes.
+type settings struct {
+	base      string // scheme, host, path and prefix
+	separator string // as it stands in paths
+	plain     string // decoded
+	oauth     string // where tokens come from, if it said
+	offers    map[string]bool
+	ignored   []string // overrides that lead to another host
+}
+
+// settings is the upstream's configuration, asked for where it isn't known. Callers share
+// a question; a failed one is asked again by the next.
+func (c *Catalog) settings(ctx context.Context) (*settings, error) {
+	if s := c.known.Load(); s != nil {
+		return s, nil
+	}
+	return c.asking.Do(ctx, struct{}{}, func(ctx context.Context) (*settings, error) {
+		if s := c.known.Load(); s != nil {
+			return s, nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+		return c.fetchSettings(ctx)
+	})
+}
+
+func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
+	address := join(c.base, "/v1/config")
+	if c.warehouse != "" {
+		address += "?warehouse=" + escapeQuery(c.warehouse)
+	}
+	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
+	switch {
+	case absent(err, typeNoWarehouse):
+		return nil, &fault{kind: mounts.Unavailable, text: "does not know the warehouse that the mount names", err: err}
+	case err != nil:
+		return nil, fmt.Errorf("get the configuration: %w", err)
+	}
+	s, err := parseConfig(got.body, c.base)
+	if err != nil {
+		return nil, broken("gave an answer that is no configuration", err)
+	}
+	for _, what := range s.ignored {
+		c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", what)
+	}
+	if a, ok := c.client.auth.(*oauth); ok {
+		a.moveTo(s.oauth)
+	}
+	c.known.Store(s)
+	return s, nil
+}
+
+// needs is the settings for an operation that the upstream must offer.
+func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error) {
+	s, err := c.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !s.offers[endpoint] {
+		return nil, &fault{kind: mounts.Unsupported, text: "does not offer this operation"}
+	}
+	return s, nil
+}
+
+// parseConfig reads a CatalogConfig. Keys that we don't use may have any value.
+func parseConfig(body []byte, base *url.URL) (*settings, error) {
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	var maps [2]rawjson.Object // overrides win
+	for i, name := range []string{"overrides", "defaults"} {
+		raw, _ := o.Get(name)
+		if rawjson.IsNull(raw) {
+			continue
+		}
+		if maps[i], err = rawjson.ParseObject(raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	get := func(key string) (string, error) {
+		for i := range maps {
+			if raw, ok := maps[i].Get(key); ok && !rawjson.IsNull(raw) {
+				s, ok := rawjson.String(raw)
+				if !ok {
+					return "", fmt.Errorf("%s is no string", key)
+				}
+				return s, nil
+			}
+		}
+		return "", nil
+	}
+	s := &settings{}
+	if raw, _ := o.Get("endpoints"); !rawjson.IsNull(raw) {
+		s.offers, err = parseEndpoints(raw)
+	} else {
+		s.offers = defaultEndpoints()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, s.fill(base, get)
+}
+
+// fill reads the keys that we use.
+func (s *settings) fill(base *url.URL, get func(string) (string, error)) error {
+	var uri, prefix, separator, tokens string
+	for key, value := range map[string]*string{"uri": &uri, "prefix": &prefix, "namespace-separator": &separator, "oauth2-server-uri": &tokens} {
+		var err error
+		if *value, err = get(key); err != nil {
+			return err
+		}
+	}
+	if uri != "" {
+		if moved, ok := sameOrigin(base, uri); ok {
+			base = moved
+		} else {
+			s.ignored = append(s.ignored, "uri")
+		}
+	}
+	if tokens != "" {
+		if at, ok := sameOrigin(base, tokens); ok {
+			s.oauth = at.String()
+		} else {
+			s.ignored = append(s.ignored, "oauth2-server-uri")
+		}
+	}
+	var err error
+	if prefix, err = parsePrefix(prefix); err != nil {
+		return err
+	}
+	s.base = join(base, "/v1"+prefix)
+	s.separator, s.plain, err = parseSeparator(separator)
+	return err
+}
+
+// sameOrigin reads a URL that the upstream names, which may be relative to its base. ok is
+// false where it leads to another scheme, host or port: our credential stays here.
+func sameOrigin(base *url.URL, ref string) (*url.URL, bool) {
+	r, err := url.Parse(ref)
+	if err != nil || r.User != nil || r.Opaque != "" || r.RawQuery != "" || r.Fragment != "" {
+		return nil, false
+	}
+	if r.Host == "" && r.Scheme == "" && !strings.HasPrefix(r.Path, "/") {
+		parsed, err := url.Parse(join(base, "/"+ref))
+		return parsed, err == nil
+	}
+	at := base.ResolveReference(r)
+	same := at.Scheme == base.Scheme && strings.EqualFold(at.Hostname(), base.Hostname()) && port(at) == port(base)
+	return at, same
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// parsePrefix gives the prefix as it stands in paths, with a slash before it; empty for
+// none. It may be several segments and come escaped already, as Java's client takes it
+// verbatim.
+func parsePrefix(prefix string) (string, error) {
+	prefix = strings.Trim(prefix, "/")
+	if prefix == "" {
+		return "", nil
+	}
+	var b strings.Builder
+	for segment := range strings.SplitSeq(prefix, "/") {
+		if !pathText(segment, "!$&'()*+,;=:@") {
+			segment = escape(segment)
+		}
+		if plain, err := url.PathUnescape(segment); err != nil || plain == "" || plain == "." || plain == ".." {
+			return "", errors.New("the prefix is no path")
+		}
+		b.WriteString("/" + segment)
+	}
+	return b.String(), nil
+}
+
+// parseSeparator gives the separator as it stands in paths and decoded. It is advertised
+// in its escaped form (spec: "namespace-separator").
+func parseSeparator(s string) (escaped, plain string, err error) {
+	if s == "" {
+		s = defaultSeparator
+	}
+	if !pathText(s, "") {
+		s = escape(s)
+	}
+	plain, err = url.PathUnescape(s)
+	if err != nil || len(plain) > 8 || !utf8.ValidString(plain) || strings.Contains(plain, "/") {
+		return "", "", errors.New("the namespace separator is none")
+	}
+	return s, plain, nil
+}
+
+func parseEndpoints(raw []byte) (map[string]bool, error) {
+	elements, err := rawjson.Elements(raw)
+	if err != nil {
+		return nil, fmt.Errorf("endpoints: %w", err)
+	}
+	offers := make(map[string]bool, len(elements))
+	for _, e := range elements {
+		s, ok := rawjson.String(e)
+		if !ok {
+			return nil, errors.New("an endpoint is no string")
+		}
+		offers[s] = true
+	}
+	return offers, nil
+}
+
+// defaultEndpoints are those of an upstream that names none (the spec's list, as far as
+// we use it): no HEAD is among them.
+func defaultEndpoints() map[string]bool {
+	return map[string]bool{listNamespaces: true, loadNamespace: true, listTables: true, loadTable: true}
+}

@@ -1,0 +1,171 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"piedmont/cache/rawjson"
+	"piedmont/mounts"
+)
+
+// The types of 404 that are an absence. The second of a table is what Java catalogs say
+// of one that isn't an Iceberg table.
+const (
+	typeNoNamespace    = "NoSuchNamespaceException"
+	typeNoTable        = "NoSuchTableException"
+	typeNoIcebergTable = "NoSuchIcebergTableException"
+	typeNoFile         = "NotFoundException"
+	typeNoWarehouse    = "NoSuchWarehouseException"
+)
+
+// statusError is an answer of the upstream that isn't the one asked for. What it says in
+// words is for our log alone.
+type statusError struct {
+	status  int
+	typ     string // error.type of the body; empty where it isn't Iceberg's error body
+	message string
+}
+
+// Error quotes the upstream: it may have written anything.
+func (e *statusError) Error() string {
+	s := fmt.Sprintf("the upstream answered %d", e.status)
+	if e.typ != "" {
+		s += fmt.Sprintf(" %q", clip(e.typ))
+	}
+	if e.message != "" {
+		s += fmt.Sprintf(": %q", clip(e.message))
+	}
+	return s
+}
+
+func clip(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}
+
+// absent says whether the upstream itself said that what was asked for isn't there, in
+// one of these types.
+func absent(err error, types ...string) bool {
+	var s *statusError
+	return errors.As(err, &s) && s.status == http.StatusNotFound && slices.Contains(types, s.typ)
+}
+
+// untypedMissing is a 404 of something that is no catalog: a route in between, or a
+// prefix that isn't valid any more.
+func untypedMissing(err error) bool {
+	var s *statusError
+	return errors.As(err, &s) && s.status == http.StatusNotFound && s.typ == ""
+}
+
+// fault is a failure whose kind is known where it happens. text follows "The catalog
+// behind mount 'x' " in what a client sees.
+type fault struct {
+	kind mounts.Kind
+	text string
+	err  error
+}
+
+// Error is for the log.
+func (f *fault) Error() string {
+	if f.err == nil {
+		return f.text
+	}
+	return f.text + ": " + f.err.Error()
+}
+
+// Unwrap gives the cause.
+func (f *fault) Unwrap() error { return f.err }
+
+// broken is an answer that no catalog should give.
+func broken(text string, cause error) error {
+	return &fault{kind: mounts.BadGateway, text: text, err: cause}
+}
+
+// fail is the error of an operation on an object: nil stays nil, a *mounts.Error stays
+// what it is. The detail names the mount, never the upstream's host or words.
+func (c *Catalog) fail(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*mounts.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	kind, text := classify(err)
+	return &mounts.Error{Kind: kind, Op: op, Name: name, Detail: "The catalog behind " + describe(c.name) + " " + text, Err: err}
+}
+
+func classify(err error) (mounts.Kind, string) {
+	var f *fault
+	var s *statusError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &f):
+		return f.kind, f.text
+	case errors.As(err, &s):
+		return s.classify()
+	case errors.Is(err, context.Canceled):
+		return mounts.Unavailable, "was not waited for: the request was given up"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return mounts.Timeout, "did not answer in time"
+	}
+	return mounts.Unavailable, "can't be reached right now"
+}
+
+func (e *statusError) classify() (mounts.Kind, string) {
+	switch {
+	case e.status == http.StatusUnauthorized || e.status == statusAuthTimeout:
+		return mounts.Unavailable, "does not accept the mount's credential"
+	case e.status == http.StatusForbidden:
+		return mounts.Unavailable, "does not let the mount's credential do this"
+	case e.status == http.StatusTooManyRequests:
+		return mounts.Unavailable, "takes no more requests right now"
+	case e.status == http.StatusRequestTimeout || e.status == http.StatusGatewayTimeout:
+		return mounts.Timeout, "did not answer in time"
+	case e.status >= 500:
+		return mounts.Unavailable, "failed"
+	case e.status >= 300 && e.status < 400:
+		return mounts.BadGateway, "answered with a redirect, which is not followed"
+	case e.status == http.StatusBadRequest && e.typ != "":
+		// Its own rules for names are stricter than ours, or the page token is none of its.
+		return mounts.BadRequest, "does not accept the name or the page token"
+	}
+	return mounts.BadGateway, "gave an answer that no catalog gives"
+}
+
+// statusAuthTimeout is 419, which the spec has for expired tokens.
+const statusAuthTimeout = 419
+
+// parseError reads an error body, {"error":{"message","type","code"}}. A body that is
+// anything else, or whose code is another than the status, has no type: a proxy's 404 isn't
+// an absence.
+func parseError(status int, body []byte) *statusError {
+	e := &statusError{status: status}
+	inner, ok, err := rawjson.Member(body, "error")
+	if err != nil || !ok {
+		return e
+	}
+	o, err := rawjson.ParseObject(inner)
+	if err != nil {
+		return e
+	}
+	if raw, ok := o.Get("message"); ok {
+		e.message, _ = rawjson.String(raw)
+	}
+	if raw, ok := o.Get("code"); ok {
+		if code, ok := rawjson.Int(raw); !ok || int64(status) != code {
+			return e
+		}
+	}
+	if raw, ok := o.Get("type"); ok {
+		e.typ, _ = rawjson.String(raw)
+		e.typ = strings.TrimSpace(e.typ)
+	}
+	return e
+}

@@ -1,0 +1,83 @@
+package rest
+
+import (
+	"net/url"
+	"strings"
+
+	"piedmont/mounts"
+)
+
+// defaultSeparator is the spec's, 0x1F, as it stands in a path.
+const defaultSeparator = "%1F"
+
+// escape writes a level or a name as a path segment, or a part of one: a space is %20 and
+// a plus %2B, the spellings that no server reads as the other.
+func escape(s string) string { return strings.ReplaceAll(url.PathEscape(s), "+", "%2B") }
+
+// escapeQuery writes the value of a query parameter, with %20 for a space.
+func escapeQuery(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// join appends a path to a base, whose own path may end in slashes.
+func join(base *url.URL, path string) string { return strings.TrimRight(base.String(), "/") + path }
+
+// pathText says whether s is written as a URL's path segment may be: no byte that needs
+// escaping, and each percent sign begins an escape. extra are further bytes it may hold.
+func pathText(s, extra string) bool {
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		switch {
+		case b == '%':
+			if i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+				return false
+			}
+			i += 2
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+		case strings.IndexByte("-._~"+extra, b) < 0:
+			return false
+		}
+	}
+	return true
+}
+
+func isHex(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
+}
+
+func (s *settings) namespaces() string { return s.base + "/namespaces" }
+
+// namespace is the URL of a namespace. Between the levels stands the separator as the
+// upstream wrote it: some split before they decode.
+func (s *settings) namespace(n mounts.Namespace) string {
+	var b strings.Builder
+	b.WriteString(s.base + "/namespaces/")
+	for i, level := range n {
+		if i > 0 {
+			b.WriteString(s.separator)
+		}
+		b.WriteString(escape(level))
+	}
+	return b.String()
+}
+
+func (s *settings) tables(n mounts.Namespace) string { return s.namespace(n) + "/tables" }
+
+func (s *settings) table(id mounts.Identifier) string {
+	return s.tables(id.Namespace) + "/" + escape(id.Name)
+}
+
+// parent is a namespace as the value of ?parent=, where the levels are not encoded one by
+// one, but all together with the plain separator.
+func (s *settings) parent(n mounts.Namespace) string {
+	return escapeQuery(strings.Join(n, s.plain))
+}
+
+// ambiguous says whether a level holds the upstream's separator. An upstream that decodes
+// before it splits would read another namespace there, one that a policy may forbid.
+func (s *settings) ambiguous(n mounts.Namespace) bool {
+	for _, level := range n {
+		if strings.Contains(level, s.plain) {
+			return true
+		}
+	}
+	return false
+}
