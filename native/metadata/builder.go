@@ -31,9 +31,9 @@ type builder struct {
 	header
 
 	lists     map[string]*list
-	reuse     map[string]map[string]int64 // see known
-	fieldIDs  map[string]int              // of partition fields, by specField.key
-	decoded   *schema                     // the current schema, if it is decodedID
+	reuse     map[string]*identities // see known
+	fieldIDs  map[string]int         // of partition fields, by specField.key
+	decoded   *schema                // the current schema, if it is decodedID
 	decodedID int
 	keys      *keyList
 	gone      map[int64]bool // removed snapshots that something may still refer to
@@ -89,7 +89,7 @@ func newBuilder(base *Document, o Options) *builder {
 	b := &builder{
 		r:    &reader{what: "table metadata"},
 		base: base, opt: o, now: o.Now.UnixMilli(),
-		lists: map[string]*list{}, reuse: map[string]map[string]int64{}, fieldIDs: map[string]int{}, gone: map[int64]bool{},
+		lists: map[string]*list{}, reuse: map[string]*identities{}, fieldIDs: map[string]int{}, gone: map[int64]bool{},
 		lastSchema: lastAdded, lastSpec: lastAdded, lastOrder: lastAdded,
 	}
 	if base != nil {

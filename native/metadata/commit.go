@@ -104,7 +104,7 @@ func (r *reader) schemaUpdate(action string, o *object) Update {
 		if !ok {
 			return addSchema{}
 		}
-		return addSchema{r.schema(raw, o.at("schema")), canonicalSchema(raw)}
+		return addSchema{r.schema(raw, o.at("schema")), schemaIdentity(raw)}
 	case "set-current-schema":
 		return setCurrentSchema{o.int("schema-id")}
 	case "remove-schemas":

@@ -55,9 +55,11 @@ func knownRefusal(err error, list []string) bool {
 }
 
 // knownAcceptance says whether iceberg-go applies what Java and we refuse: it doesn't
-// hold the current schema against the default spec and order at the end of a commit.
-func knownAcceptance(err error) bool {
-	return strings.Contains(err.Error(), "Cannot find source column")
+// hold the current schema against the default spec and order at the end of a commit,
+// and where it has added a spec a second time that one is the default, not the first.
+func knownAcceptance(err error, list []string) bool {
+	return strings.Contains(err.Error(), "Cannot find source column") ||
+		strings.Contains(err.Error(), "Cannot remove the default partition spec") && strings.Contains(strings.Join(list, ""), "add-spec")
 }
 
 // normal is a document without what the two may write differently.
@@ -72,6 +74,11 @@ func normal(t *testing.T, raw []byte) map[string]any {
 	delete(m, "last-updated-ms") // iceberg-go takes it from the snapshot
 	if m["current-snapshot-id"] == json.Number("-1") {
 		delete(m, "current-snapshot-id")
+	}
+	for _, e := range asList(m["snapshots"]) {
+		if snapshot := e.(map[string]any); snapshot["sequence-number"] == json.Number("0") {
+			delete(snapshot, "sequence-number") // v1 has none
+		}
 	}
 	// Of log entries iceberg-go takes some times from its own clock.
 	for _, e := range asList(m["snapshot-log"]) {
@@ -91,9 +98,12 @@ func strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, e := range v {
+			if text, ok := e.(string); ok && key == "type" {
+				e = strings.ReplaceAll(text, " ", "") // decimal(9, 2)
+			}
 			e = strip(e)
 			v[key] = e
-			if e == nil || key == "x-member" || reflect.ValueOf(e).Kind() != reflect.String && isEmpty(e) && key != "fields" {
+			if e == nil || reflect.ValueOf(e).Kind() != reflect.String && isEmpty(e) && key != "fields" {
 				delete(v, key)
 			}
 		}
@@ -117,11 +127,25 @@ func isEmpty(v any) bool {
 	return false
 }
 
+// knownTable is a new table without members nobody knows: iceberg-go would lose them,
+// and find a schema to be the same that differs in them.
+func knownTable(t *testing.T, version int) *metadata.Document {
+	t.Helper()
+	text := string(startingTable(t, version, func() string { return "x" }).Bytes())
+	text = strings.ReplaceAll(strings.ReplaceAll(text, `"x-member":"x",`, ""), `,"x-member":"x"`, "")
+	d, err := metadata.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func TestDifferential(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
-		d := startingTable(t, 1+int(seed%3), func() string { return "x" })
+		d := knownTable(t, 1+int(seed%3))
 		g := newGenerator(5000 + seed)
+		g.number = true // iceberg-go, as Java, numbers fields without an id from 1000 again
 		for range 25 {
 			g.now = time.Now().UnixMilli() - 1000
 			list := g.commit(t, d.Bytes())
@@ -148,7 +172,7 @@ func compare(t *testing.T, d *metadata.Document, list []string) (*metadata.Docum
 	case err != nil && otherErr != nil:
 		return d, false
 	case err != nil:
-		if !knownAcceptance(err) {
+		if !knownAcceptance(err, list) {
 			t.Errorf("only we refuse: %v\n%s\n%s", err, strings.Join(list, "\n"), d.Bytes())
 		}
 		return d, false
@@ -160,7 +184,21 @@ func compare(t *testing.T, d *metadata.Document, list []string) (*metadata.Docum
 	case !changed:
 		return d, false // iceberg-go counts what changes nothing as a change
 	}
-	if err := same(normal(t, next.Bytes()), normal(t, other)); err != nil {
+	ours, their := normal(t, next.Bytes()), normal(t, other)
+	if len(asList(their["partition-specs"])) > len(asList(ours["partition-specs"])) {
+		// iceberg-go adds a spec again that is there already: its Equals compares ids.
+		for _, m := range []map[string]any{ours, their} {
+			for _, key := range []string{"partition-specs", "default-spec-id", "last-partition-id", "partition-spec"} {
+				delete(m, key)
+			}
+		}
+	}
+	if ours["current-snapshot-id"] == nil {
+		// iceberg-go then keeps intermediate snapshots in the log.
+		delete(ours, "snapshot-log")
+		delete(their, "snapshot-log")
+	}
+	if err := same(ours, their); err != nil {
 		t.Fatalf("%v\n%s\nbase %s\nours %s\ntheirs %s", err, strings.Join(list, "\n"), d.Bytes(), next.Bytes(), other)
 	}
 	return next, true
@@ -178,7 +216,12 @@ func same(ours, other map[string]any) error {
 		if !reflect.DeepEqual(ours[k], other[k]) {
 			a, _ := json.Marshal(ours[k])
 			b, _ := json.Marshal(other[k])
-			return errors.New(k + " differs:\nours   " + string(a) + "\ntheirs " + string(b))
+			at := 0
+			for at < min(len(a), len(b)) && a[at] == b[at] {
+				at++
+			}
+			at = max(0, at-60)
+			return errors.New(k + " differs:\nours   " + string(a[at:]) + "\ntheirs " + string(b[at:]))
 		}
 	}
 	return nil

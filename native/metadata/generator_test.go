@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,8 @@ type generator struct {
 	now      int64
 	// keep says that nothing may be made to go: what a document holds must survive.
 	keep bool
+	// number says that added partition fields get their ids from the generator.
+	number bool
 	// token, if set, gives an unknown member for each object that is added.
 	token func() string
 }
@@ -36,18 +39,26 @@ type doc struct {
 		ID     int               `json:"schema-id"`
 		Fields []json.RawMessage `json:"fields"`
 	} `json:"schemas"`
-	Specs []struct {
-		ID int `json:"spec-id"`
+	Partition int `json:"last-partition-id"`
+	Specs     []struct {
+		ID     int `json:"spec-id"`
+		Fields []struct {
+			Source    int    `json:"source-id"`
+			Transform string `json:"transform"`
+			ID        int    `json:"field-id"`
+		} `json:"fields"`
 	} `json:"partition-specs"`
 	Orders []struct {
 		ID int `json:"order-id"`
 	} `json:"sort-orders"`
-	Snapshots []struct {
-		ID int64 `json:"snapshot-id"`
-	} `json:"snapshots"`
-	Refs map[string]struct {
+	Snapshots []snapshotID `json:"snapshots"`
+	Refs      map[string]struct {
 		ID int64 `json:"snapshot-id"`
 	} `json:"refs"`
+}
+
+type snapshotID struct {
+	ID int64 `json:"snapshot-id"`
 }
 
 type column struct {
@@ -114,9 +125,7 @@ func (g *generator) append(d *doc) []string {
 	}
 	all := []string{fmt.Sprintf(`{"action":"add-snapshot","snapshot":{"snapshot-id":%d,"timestamp-ms":%d,"manifest-list":"s3://b/%d","summary":{"operation":"append"},"schema-id":%d%s}}`,
 		g.snapshot, g.now, g.snapshot, d.Current, more)}
-	d.Snapshots = append(d.Snapshots, struct {
-		ID int64 `json:"snapshot-id"`
-	}{g.snapshot})
+	d.Snapshots = append(d.Snapshots, snapshotID{g.snapshot})
 	if g.rng.IntN(4) > 0 {
 		all = append(all, fmt.Sprintf(`{"action":"set-snapshot-ref","ref-name":"main","type":"branch","snapshot-id":%d}`, g.snapshot))
 	}
@@ -161,7 +170,11 @@ func (g *generator) spec(d *doc) []string {
 	var fields []string
 	for i, c := range d.columns() {
 		if g.rng.IntN(3) == 0 {
-			fields = append(fields, fmt.Sprintf(`{"source-id":%d,"transform":%q,"name":"p_%s_%d"%s}`, c.ID, g.transform(c.Type), c.Name, i, g.x()))
+			transform, more := g.transform(c.Type), g.x()
+			if g.number {
+				more += fmt.Sprintf(`,"field-id":%d`, d.fieldID(c.ID, transform, len(fields)))
+			}
+			fields = append(fields, fmt.Sprintf(`{"source-id":%d,"transform":%q,"name":"p_%s_%d"%s}`, c.ID, transform, c.Name, i, more))
 		}
 	}
 	all := []string{`{"action":"add-spec","spec":{"spec-id":0,"fields":[` + strings.Join(fields, ",") + `]}}`}
@@ -169,6 +182,22 @@ func (g *generator) spec(d *doc) []string {
 		all = append(all, `{"action":"set-default-spec","spec-id":-1}`)
 	}
 	return all
+}
+
+// fieldID is the id that the spec asks for: that of an equal field, else a new one.
+func (d *doc) fieldID(source int, transform string, i int) int {
+	if d.Version == 1 {
+		return 1000 + i
+	}
+	for _, s := range d.Specs {
+		for _, f := range s.Fields {
+			if f.Source == source && f.Transform == transform {
+				return f.ID
+			}
+		}
+	}
+	d.Partition++
+	return d.Partition
 }
 
 func (g *generator) order(d *doc) []string {
@@ -252,5 +281,6 @@ func (g *generator) expire(d *doc) []string {
 	if id == 42 {
 		return nil
 	}
+	d.Snapshots = slices.DeleteFunc(d.Snapshots, func(s snapshotID) bool { return s.ID == id })
 	return []string{fmt.Sprintf(`{"action":"remove-snapshots","snapshot-ids":[%d]}`, id)}
 }

@@ -2,34 +2,29 @@ package metadata
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
-// known is the schemas, specs or orders there are, by what makes them the same, so that
-// adding one again reuses its id. It is made once: a commit may add thousands.
-func (b *builder) known(list string) map[string]int64 {
-	if m := b.reuse[list]; m != nil {
-		return m
+// known is the schemas, specs or orders there are, so that adding one again reuses its
+// id. It is made once: a commit may add thousands.
+func (b *builder) known(list string) *identities {
+	if k := b.reuse[list]; k != nil {
+		return k
 	}
-	m := map[string]int64{}
+	k := &identities{map[string]int64{}, map[string]int64{}}
 	l := b.list(list)
 	for i, raw := range l.raws {
-		if raw == nil {
-			continue
-		}
-		key := b.keyOf(list, raw)
-		if _, ok := m[key]; !ok { // the first counts, as in Java
-			m[key] = l.ids[i]
+		if raw != nil {
+			k.add(b.identityOf(list, raw), l.ids[i])
 		}
 	}
-	b.reuse[list] = m
-	return m
+	b.reuse[list] = k
+	return k
 }
 
-func (b *builder) keyOf(list string, raw json.RawMessage) string {
+func (b *builder) identityOf(list string, raw json.RawMessage) identity {
 	if list == "schemas" {
-		return canonicalSchema(raw)
+		return schemaIdentity(raw)
 	}
 	s := b.readSpec(list, b.r.object(raw, list))
 	if list == "partition-specs" {
@@ -37,7 +32,7 @@ func (b *builder) keyOf(list string, raw json.RawMessage) string {
 			b.fieldIDs[f.key()] = max(b.fieldIDs[f.key()], f.id)
 		}
 	}
-	return s.key()
+	return s.identity()
 }
 
 // forget removes elements of a list.
@@ -49,11 +44,9 @@ func (b *builder) forget(list string, ids []int64) {
 	if list == "schemas" {
 		b.decoded = nil // its id may be given out again
 	}
-	gone := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		gone[id] = true
+	if k := b.reuse[list]; k != nil {
+		k.forget(ids)
 	}
-	maps.DeleteFunc(b.reuse[list], func(_ string, id int64) bool { return gone[id] })
 }
 
 // schema decodes the current schema, once for as long as it is the current one.
@@ -79,17 +72,6 @@ func (b *builder) readSpec(list string, o *object) *spec {
 		return b.r.partitionSpec(o)
 	}
 	return b.r.sortOrder(o)
-}
-
-// key is what makes two specs or orders the same: their fields, partition field ids
-// aside (PartitionSpec.compatibleWith, SortOrder.sameOrder in Java). Members nobody
-// knows count.
-func (s *spec) key() string {
-	var key []byte
-	for _, f := range s.fields {
-		key = append(append(key, f.canonical()...), ',')
-	}
-	return string(key)
 }
 
 // key is what makes two partition fields equal: sources and transform.

@@ -1,10 +1,8 @@
 package metadata
 
 import (
-	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"piedmont/cache/rawjson"
 )
@@ -78,62 +76,4 @@ func (s *schema) identifierFault(id int) string {
 		}
 	}
 	return ""
-}
-
-// canonicalSchema is a text that two schemas share if they are the same but for their id:
-// members sorted, nulls and white space dropped, identifier fields sorted. Members
-// nobody knows count, or one could be lost by reusing a schema that lacks it.
-func canonicalSchema(raw []byte) string {
-	t, err := rawjson.ParseTree(raw, rawjson.MaxDepth)
-	if err != nil {
-		return string(raw)
-	}
-	return string(appendCanonical(make([]byte, 0, len(raw)), t, "", "schema-id"))
-}
-
-// appendCanonical appends t, the member called key, without its members called skip.
-func appendCanonical(dst []byte, t *rawjson.Tree, key string, skip ...string) []byte {
-	if s, ok := rawjson.String(t.Raw); ok {
-		if key == "type" {
-			s = strings.ReplaceAll(s, " ", "") // decimal(9, 2)
-		}
-		return rawjson.AppendString(dst, s)
-	}
-	switch {
-	case t.IsObject():
-		return appendCanonicalObject(dst, t, skip)
-	case t.IsArray():
-		return appendCanonicalArray(dst, t, key)
-	}
-	return append(dst, t.Raw...)
-}
-
-func appendCanonicalObject(dst []byte, t *rawjson.Tree, skip []string) []byte {
-	members := make([]rawjson.TreeMember, 0, len(t.Members))
-	for _, m := range t.Members {
-		empty := m.Key == "identifier-field-ids" && len(m.Value.Elements) == 0
-		if !rawjson.IsNull(m.Value.Raw) && !slices.Contains(skip, m.Key) && !empty {
-			members = append(members, m)
-		}
-	}
-	slices.SortFunc(members, func(a, b rawjson.TreeMember) int { return strings.Compare(a.Key, b.Key) })
-	dst = append(dst, '{')
-	for _, m := range members {
-		dst = append(rawjson.AppendString(dst, m.Key), ':')
-		dst = append(appendCanonical(dst, m.Value, m.Key), ',')
-	}
-	return append(dst, '}')
-}
-
-func appendCanonicalArray(dst []byte, t *rawjson.Tree, key string) []byte {
-	elements := t.Elements
-	if key == "identifier-field-ids" {
-		elements = slices.Clone(elements)
-		slices.SortFunc(elements, func(a, b *rawjson.Tree) int { return bytes.Compare(a.Raw, b.Raw) })
-	}
-	dst = append(dst, '[')
-	for _, e := range elements {
-		dst = append(appendCanonical(dst, e, ""), ',')
-	}
-	return append(dst, ']')
 }

@@ -83,16 +83,6 @@ func (f *specField) describe() string {
 	return itoa(f.id) + ": " + f.name + ": " + text + ")"
 }
 
-// canonical is the field's text, spelled one way, without its partition field id.
-func (f *specField) canonical() []byte {
-	raw := f.AppendTo(nil)
-	t, err := rawjson.ParseTree(raw, rawjson.MaxDepth)
-	if err != nil {
-		return raw
-	}
-	return appendCanonical(nil, t, "", "field-id")
-}
-
 // check verifies that the columns exist in the schema and suit the transforms. kind is
 // "partition" or "sort". Rules and texts: PartitionSpec.checkCompatibility and
 // SortOrder.checkCompatibility in Java.

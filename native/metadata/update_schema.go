@@ -9,8 +9,8 @@ import (
 
 type (
 	addSchema struct {
-		schema    *schema
-		canonical string
+		schema   *schema
+		identity identity
 	}
 	setCurrentSchema struct{ id int }
 	removeSchemas    struct{ ids []int64 }
@@ -31,7 +31,7 @@ func (u addSchema) apply(b *builder) error {
 		b.lastColumn, b.changed = u.schema.highest, true
 	}
 	known := b.known("schemas")
-	if id, ok := known[u.canonical]; ok {
+	if id, ok := known.find(u.identity); ok {
 		b.lastSchema = int(id)
 		return nil
 	}
@@ -42,7 +42,7 @@ func (u addSchema) apply(b *builder) error {
 		return err
 	}
 	schemas.add(id, raw)
-	known[u.canonical] = id
+	known.add(u.identity, id)
 	b.lastSchema, b.changed, b.structure = int(id), true, true
 	return nil
 }

@@ -39,8 +39,8 @@ func (u addSortOrder) apply(b *builder) error {
 // addFields adds a spec or order to its list, unless the list has the same. It returns
 // the id.
 func (b *builder) addFields(name, kind string, s *spec) (int, error) {
-	key, known := s.key(), b.known(name)
-	if id, ok := known[key]; ok {
+	identity, known := s.identity(), b.known(name)
+	if id, ok := known.find(identity); ok {
 		return int(id), nil
 	}
 	if b.r.err != nil {
@@ -68,7 +68,7 @@ func (b *builder) addFields(name, kind string, s *spec) (int, error) {
 		id = l.nextID(firstSortOrderID)
 	}
 	l.add(id, added.render(idKeyOf(name), int(id)))
-	known[key] = id
+	known.add(identity, id)
 	b.changed, b.structure = true, true
 	return int(id), nil
 }
