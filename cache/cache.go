@@ -113,9 +113,6 @@ func (c *Cache[K, V]) Do(ctx context.Context, key K, load func(context.Context) 
 		return v, nil
 	}
 	return c.flight.Do(ctx, key, func(ctx context.Context) (V, error) {
-		if v, ok := c.shard(key).peek(key, c.now); ok { // a load ended since the look above
-			return v, nil
-		}
 		v, err := load(ctx)
 		if err == nil {
 			c.Add(key, v)

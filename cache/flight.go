@@ -86,7 +86,7 @@ func (f *Flight[K, V]) join(ctx context.Context, key K, load func(context.Contex
 		return l.waiting
 	}
 	c := &call[V]{callers: 1, load: load, done: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // run calls it, or leave
 	l.waiting = c
 	f.advance(key, l)
 	return c

@@ -35,14 +35,14 @@ func AppendGzip(dst []byte, parts ...Part) []byte {
 		if p.document == nil {
 			dst = appendStored(dst, p.plain)
 			crc = crc32.Update(crc, crc32.IEEETable, p.plain)
-			size += uint32(len(p.plain)) //nolint:gosec // modulo 2^32 is meant
+			size += uint32(len(p.plain))
 			continue
 		}
 		blocks, partCRC := p.document.Deflated()
 		n := len(p.document.Raw())
 		dst = append(dst, blocks...)
 		crc = combine(crc, partCRC, n)
-		size += uint32(n) //nolint:gosec // modulo 2^32 is meant
+		size += uint32(n)
 	}
 	dst = append(dst, 3, 0) // an empty final block
 	dst = binary.LittleEndian.AppendUint32(dst, crc)

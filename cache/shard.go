@@ -58,16 +58,6 @@ func (s *shard[K, V]) get(key K, epoch uint64, now func() time.Time) (v V, ok bo
 	return e.value, true, 0
 }
 
-// peek is get without any effect.
-func (s *shard[K, V]) peek(key K, now func() time.Time) (v V, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e, ok := s.lru.Peek(key); ok && !e.over(now) {
-		return e.value, true
-	}
-	return v, false
-}
-
 func (s *shard[K, V]) add(key K, e *entry[V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

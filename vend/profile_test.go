@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 	require.ErrorContains(t, vend.Check(t.Context(), p), "reads back as something else")
 	require.Empty(t, m.files)
 
-	m.err = vend.Unavailable("create file", "p", "refused access", errors.New("403"))
+	m.err = vend.Unavailable("create file", "p", "was refused access", errors.New("403"))
 	err := vend.Check(t.Context(), p)
 	require.ErrorContains(t, err, "create a file in storage profile p")
 	require.True(t, mounts.Is(err, mounts.Unavailable))

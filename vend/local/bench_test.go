@@ -55,7 +55,7 @@ func bare(dir string, n int64) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if _, err := file.Write(content); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func bare(dir string, n int64) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	return d.Sync()
 }
 

@@ -151,7 +151,7 @@ func (f *Files) openRoot() (*os.Root, error) {
 		}
 		existing = path.Dir(existing)
 	}
-	if err := os.MkdirAll(f.root, 0o777); err != nil {
+	if err := os.MkdirAll(f.root, 0o777); err != nil { //nolint:gosec // the umask decides: engines of other users may share the disk
 		return nil, err
 	}
 	for at := f.root; at != existing; {

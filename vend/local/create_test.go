@@ -19,7 +19,7 @@ func TestLinked(t *testing.T) {
 	require.NoError(t, os.Link(dir+"/temp", dir+"/ours"))
 	d, err := os.OpenRoot(dir)
 	require.NoError(t, err)
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	for _, c := range []struct {
 		name         string
 		err, outcome error

@@ -27,7 +27,9 @@ func Run(t *testing.T, setup func(*testing.T) *vend.Profile) {
 	t.Run("Delete", s.delete)
 	t.Run("BadLocations", s.badLocations)
 	t.Run("EndedContext", s.endedContext)
-	t.Run("Stat", s.stat)
+	if st, ok := s.p.Files.(vend.Stater); ok {
+		t.Run("Stat", func(t *testing.T) { s.stat(t, st) })
+	}
 	t.Run("Check", func(t *testing.T) { require.NoError(t, vend.Check(t.Context(), s.p)) })
 }
 
@@ -79,11 +81,7 @@ func (s suite) endedContext(t *testing.T) {
 	require.Equal(t, "x", string(s.mustRead(t, l)))
 }
 
-func (s suite) stat(t *testing.T) {
-	st, ok := s.p.Files.(vend.Stater)
-	if !ok {
-		t.Skip("these files can't vanish by hand")
-	}
+func (s suite) stat(t *testing.T, st vend.Stater) {
 	l := s.fresh(t)
 	require.True(t, mounts.Is(st.Stat(t.Context(), l), mounts.NotFound))
 	s.mustCreate(t, l, nil)
