@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,13 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"piedmont/authz"
-	"piedmont/cache"
 	"piedmont/configs"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/native/bolt"
 	"piedmont/router"
-	"piedmont/vend"
 )
 
 // gateway is everything that one process serves with, put together by hand.
@@ -82,17 +79,18 @@ func (g *gateway) mount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	documents := cache.New(int64(g.config.Cache.Documents), func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() })
-	if err := g.measureCache(documents); err != nil {
+	build := newMounter(g.config, g.registry, profiles, g.log)
+	if err := g.measureCache("native", build.native); err != nil {
 		return err
 	}
-	var points []mounts.Point
+	if err := g.measureCache("rest", build.rest); err != nil {
+		return err
+	}
+	points := make([]mounts.Point, len(g.config.Mounts))
 	for i, m := range g.config.Mounts {
-		p, err := g.point(m, profiles, documents)
-		if err != nil {
+		if points[i], err = build.point(m); err != nil {
 			return fmt.Errorf("mounts[%d]: %w", i, err)
 		}
-		points = append(points, p)
 	}
 	tree, err := mounts.NewTree(g.config.Name, points)
 	if err != nil {
@@ -107,28 +105,6 @@ func (g *gateway) mount(ctx context.Context) error {
 		return err
 	}
 	return tree.Prepare(ctx, mounts.Caller{}, func(s string) { g.log.Warn(s) })
-}
-
-func (g *gateway) point(m configs.Mount, profiles map[string]*vend.Profile, documents *native.Documents) (mounts.Point, error) {
-	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
-	if m.At != "" {
-		p.At = strings.Split(m.At, ".")
-	}
-	set, err := profileSet(m, profiles)
-	if err != nil {
-		return p, err
-	}
-	if m.Native != nil {
-		p.Kind = "native"
-		p.Mount, err = native.New(native.Options{
-			ID: m.Native.ID, Registry: g.registry, Warehouse: m.Native.Warehouse, Storage: set,
-			Documents: documents, Now: time.Now, Logger: g.log,
-		})
-		return p, err
-	}
-	p.Kind = "rest"
-	p.Mount, err = openREST(m, set)
-	return p, err
 }
 
 // checkIDs refuses to start where the registry holds tables that no mount would serve:

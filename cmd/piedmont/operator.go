@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"piedmont/cache"
 	"piedmont/mounts"
-	"piedmont/native"
 )
 
 // healthTimeout bounds the question to each mount that /mounts asks.
@@ -78,16 +78,25 @@ func stateOf(ctx context.Context, p *mounts.Point) mountState {
 	return s
 }
 
-// measureCache exports the document cache's counts.
-func (g *gateway) measureCache(d *native.Documents) error {
-	counter := func(name, help string, value func() float64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value)
+// measured is a document cache as metrics see it.
+type measured interface {
+	Stats() cache.Stats
+	Bytes() int64
+}
+
+// measureCache exports the counts of the document cache of one kind of mount.
+func (g *gateway) measureCache(kind string, d measured) error {
+	labels := prometheus.Labels{"mounts": kind}
+	counter := func(name, help string, value func(cache.Stats) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(value(d.Stats())) })
 	}
 	for _, c := range []prometheus.Collector{
-		counter("piedmont_document_cache_hits_total", "Documents found in memory.", func() float64 { return float64(d.Stats().Hits) }),
-		counter("piedmont_document_cache_misses_total", "Documents that had to be read.", func() float64 { return float64(d.Stats().Misses) }),
-		counter("piedmont_document_cache_evictions_total", "Documents dropped to make room.", func() float64 { return float64(d.Stats().Evictions) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "piedmont_document_cache_bytes", Help: "Memory taken by documents."}, func() float64 { return float64(d.Bytes()) }),
+		counter("piedmont_document_cache_hits_total", "Documents found in memory.", func(s cache.Stats) uint64 { return s.Hits }),
+		counter("piedmont_document_cache_misses_total", "Documents that had to be read.", func(s cache.Stats) uint64 { return s.Misses }),
+		counter("piedmont_document_cache_evictions_total", "Documents dropped to make room.", func(s cache.Stats) uint64 { return s.Evictions }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "piedmont_document_cache_bytes", Help: "Memory taken by documents.", ConstLabels: labels,
+		}, func() float64 { return float64(d.Bytes()) }),
 	} {
 		if err := g.metrics.Register(c); err != nil {
 			return err

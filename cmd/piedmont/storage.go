@@ -40,15 +40,6 @@ func openProfile(ctx context.Context, s configs.Storage) (*vend.Profile, error) 
 	return p, err
 }
 
-// profileSet is the profiles that a mount may use.
-func profileSet(m configs.Mount, profiles map[string]*vend.Profile) (*vend.Set, error) {
-	var list []*vend.Profile
-	for _, name := range m.Storage {
-		list = append(list, profiles[name])
-	}
-	return vend.NewSet(m.At, list...)
-}
-
 // clientProperties is what engines are told of each profile with each table. Both keys of
 // the region are needed: Java's clients read client.region, DuckDB and PyIceberg s3.region.
 func clientProperties(list []configs.Storage) map[string]map[string]string {

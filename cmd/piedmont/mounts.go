@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"piedmont/cache"
+	"piedmont/configs"
+	"piedmont/mounts"
+	"piedmont/mounts/rest"
+	"piedmont/native"
+	"piedmont/vend"
+)
+
+// mounter makes the mounts of a configuration. Those of a kind share a document cache.
+type mounter struct {
+	registry native.Registry
+	profiles map[string]*vend.Profile
+	native   *native.Documents
+	rest     *rest.Documents
+	log      *slog.Logger
+}
+
+// newMounter gives each kind of mount that is configured an equal part of the memory for
+// documents.
+func newMounter(c configs.Config, registry native.Registry, profiles map[string]*vend.Profile, log *slog.Logger) *mounter {
+	kinds := map[bool]bool{}
+	for _, m := range c.Mounts {
+		kinds[m.Native != nil] = true
+	}
+	part := int64(c.Cache.Documents) / int64(max(len(kinds), 1))
+	return &mounter{
+		registry: registry, profiles: profiles, log: log,
+		native: cache.New(part, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		rest:   rest.NewDocuments(part),
+	}
+}
+
+// point makes one mount and the point where it is attached. It asks no catalog anything.
+func (b *mounter) point(m configs.Mount) (mounts.Point, error) {
+	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
+	if m.At != "" {
+		p.At = strings.Split(m.At, ".")
+	}
+	if err := p.Source.Validate(); err != nil {
+		return p, fmt.Errorf("source: %w", err)
+	}
+	set, err := b.storage(m)
+	if err != nil {
+		return p, err
+	}
+	if m.Native != nil {
+		p.Kind = "native"
+		p.Mount, err = native.New(native.Options{
+			ID: m.Native.ID, Registry: b.registry, Warehouse: m.Native.Warehouse, Storage: set,
+			Documents: b.native, Now: time.Now, Logger: b.log,
+		})
+		return p, err
+	}
+	p.Kind = "rest"
+	p.Mount, err = b.openREST(m, set)
+	return p, err
+}
+
+// storage is the set of profiles that a mount may use.
+func (b *mounter) storage(m configs.Mount) (*vend.Set, error) {
+	list := make([]*vend.Profile, len(m.Storage))
+	for i, name := range m.Storage {
+		list[i] = b.profiles[name]
+	}
+	return vend.NewSet(m.At, list...)
+}
+
+func (b *mounter) openREST(m configs.Mount, set *vend.Set) (*rest.Catalog, error) {
+	o := rest.Options{
+		Name: m.At, URI: m.REST.URI, Warehouse: m.REST.Warehouse,
+		Credential: m.REST.Credential, OAuth2ServerURI: m.REST.OAuth2ServerURI, Scope: m.REST.Scope, Token: m.REST.Token,
+		Timeout: m.REST.Timeout, FreshFor: m.FreshFor, Documents: b.rest, Now: time.Now, Logger: b.log,
+		Storage: func(location string) (string, bool) {
+			p, _, err := set.Find(location)
+			if err != nil {
+				return "", false
+			}
+			return p.Name, true
+		},
+	}
+	if s := m.REST.SigV4; s != nil {
+		o.SigV4 = &rest.SigV4{Region: s.Region, Service: s.Service, AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
+	}
+	return rest.New(o)
+}
