@@ -1,10 +1,6 @@
 package metadata
 
-import (
-	"encoding/json"
-
-	"piedmont/cache/rawjson"
-)
+import "piedmont/cache/rawjson"
 
 // Commit is a decoded CommitTableRequest: what must hold, and what to change, in order.
 // It refers to the body it was parsed from. It never changes; many documents can be
@@ -104,7 +100,11 @@ func (r *reader) schemaUpdate(action string, o *object) Update {
 		if !ok {
 			return addSchema{}
 		}
-		return addSchema{r.schema(raw, o.at("schema")), schemaIdentity(raw)}
+		u := addSchema{schema: r.schema(raw, o.at("schema"))}
+		if r.err == nil {
+			u.identity = identityOf(u.schema.tree)
+		}
+		return u
 	case "set-current-schema":
 		return setCurrentSchema{o.int("schema-id")}
 	case "remove-schemas":
@@ -152,13 +152,4 @@ func (o *object) first(name, legacy string) string {
 		return legacy
 	}
 	return name
-}
-
-// rawWithout is the object's text without some members.
-func (o *object) rawWithout(keys ...string) json.RawMessage {
-	rest := o.Clone()
-	for _, key := range keys {
-		rest.Delete(key)
-	}
-	return rest.AppendTo(nil)
 }

@@ -54,8 +54,6 @@ func (t *fieldType) text() string {
 // invalid is what is wrong in a schema and where, relative to where the error is.
 type invalid struct{ path, reason string }
 
-func (e *invalid) Error() string { return e.path + ": " + e.reason }
-
 // in says that e happened below a member or element.
 func (e *invalid) in(path string) *invalid {
 	if e == nil {

@@ -162,3 +162,11 @@ func TestABrokenBaseIsRefusedNotDamaged(t *testing.T) {
 		refused(t, mustParse(t, text), mounts.BadRequest, detail, setProps("a", "b"), addSnap(snap3, "", "3", ""), setMain(snap3), removeSnaps(snap1))
 	}
 }
+
+func TestStatisticsOfOneSnapshotTwice(t *testing.T) {
+	d := mustParse(t, with(t, tableV2, "statistics", `[`+statisticsText(snap1, "a", "")+`,`+statisticsText(snap2, "b", "")+`,`+statisticsText(snap1, "c", "")+`]`))
+	next := apply(t, d, `{"action":"set-statistics","statistics":`+statisticsText(snap1, "d", "")+`}`)
+	wantMember(t, next, `[`+statisticsText(snap2, "b", "")+`,`+statisticsText(snap1, "d", "")+`]`, "statistics")
+	next = apply(t, d, `{"action":"remove-statistics","snapshot-id":`+snap1+`}`)
+	wantMember(t, next, `[`+statisticsText(snap2, "b", "")+`]`, "statistics")
+}

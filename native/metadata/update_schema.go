@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"encoding/json"
 	"slices"
 
 	"piedmont/cache/rawjson"
@@ -37,24 +36,12 @@ func (u addSchema) apply(b *builder) error {
 	}
 	schemas := b.list("schemas")
 	id := schemas.nextID(0)
-	raw, err := withID(u.schema.tree.Raw, "schema-id", id)
-	if err != nil {
-		return err
-	}
-	schemas.add(id, raw)
+	o := b.r.object(u.schema.tree.Raw, "schema")
+	o.Set("schema-id", rawjson.AppendInt(nil, id))
+	schemas.add(id, o.AppendTo(nil))
 	known.add(u.identity, id)
 	b.lastSchema, b.changed, b.structure = int(id), true, true
 	return nil
-}
-
-// withID is an object's text with one number set.
-func withID(raw json.RawMessage, key string, id int64) (json.RawMessage, error) {
-	o, err := rawjson.ParseObject(raw)
-	if err != nil {
-		return nil, badRequest("Invalid object: " + reasonOf(err))
-	}
-	o.Set(key, rawjson.AppendInt(nil, id))
-	return o.AppendTo(nil), nil
 }
 
 // apply makes a schema the current one. Whether the default spec and order still find

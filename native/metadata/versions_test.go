@@ -38,6 +38,14 @@ func TestV1DefaultsWhatItLacks(t *testing.T) {
 	checkError(t, err, mounts.BadRequest, "partition-spec: missing")
 }
 
+func TestV1CountsPartitionIdsOfAllSpecs(t *testing.T) {
+	d := mustParse(t, with(t, with(t, tableV1, "default-spec-id", "0"), "partition-specs",
+		`[{"spec-id":0,"fields":[{"source-id":2,"transform":"day","name":"a"}]},{"spec-id":1,"fields":[{"source-id":2,"field-id":1007,"transform":"day","name":"a"}]}]`))
+	if d.lastPartition != 1007 {
+		t.Errorf("got %d", d.lastPartition)
+	}
+}
+
 func TestV1KeepsItsFormOnSmallChanges(t *testing.T) {
 	next := apply(t, mustParse(t, tableV1), `{"action":"set-properties","updates":{"a":"b"}}`,
 		`{"action":"add-snapshot","snapshot":{"snapshot-id":6,"timestamp-ms":4000,"manifest-list":"m"}}`, setMain("6"))
