@@ -79,7 +79,9 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 	switch {
 	case resp.StatusCode == http.StatusNotModified && q.etag != "":
 		return &answer{unchanged: true}, nil
-	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusNoContent && q.method == http.MethodHead:
+	case q.method == http.MethodHead && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent):
+		return &answer{}, nil // the length it announces is that of a GET's body
+	case resp.StatusCode == http.StatusOK:
 		body, err := read(resp, min(q.limit, c.limit))
 		return &answer{etag: resp.Header.Get("ETag"), body: body}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"piedmont/cache"
-	"piedmont/cache/rawjson"
 	"piedmont/mounts"
 )
 
@@ -46,7 +45,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	const op = "loadTable"
 	e, err := c.entry(ctx, id)
 	switch {
-	case absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable):
+	case noTable(err):
 		return nil, noSuchTable(op, id, err)
 	case absent(err, typeNoFile):
 		return nil, &mounts.Error{
@@ -73,6 +72,11 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	return t, nil
 }
 
+// noTable says whether the upstream itself said that there is no such table.
+func noTable(err error) bool {
+	return absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable) || errors.Is(err, errOtherName)
+}
+
 // noSuchTable says why, where the table isn't of Iceberg.
 func noSuchTable(op string, id mounts.Identifier, cause error) error {
 	e := &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: id.String(), Err: cause}
@@ -88,17 +92,16 @@ func noSuchTable(op string, id mounts.Identifier, cause error) error {
 func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
 	const op = "tableExists"
 	found, err := c.head(ctx, id)
-	if err != nil {
-		return c.fail(op, id.String(), err)
-	}
 	if found {
 		return nil
 	}
-	_, err = c.entry(ctx, id)
+	if err == nil {
+		_, err = c.entry(ctx, id)
+	}
 	switch {
 	case absent(err, typeNoFile):
 		return nil
-	case absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable):
+	case noTable(err):
 		return noSuchTable(op, id, err)
 	}
 	return c.fail(op, id.String(), err)
@@ -163,7 +166,7 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, id mounts.Identifie
 	asked := c.now()
 	got, err := c.client.ask(ctx, q)
 	if err != nil {
-		if absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable, typeNoFile) {
+		if noTable(err) || absent(err, typeNoFile) {
 			c.documents.Remove(key)
 		}
 		return nil, c.noticed(err)
@@ -216,23 +219,4 @@ func newEntry(got *answer, known *Entry) (*Entry, error) {
 		return known, nil
 	}
 	return e, nil
-}
-
-// parseLoad cuts a LoadTableResult. The metadata is exactly one JSON object and a part of
-// the body's memory. What else the upstream says, its config and credentials, is not read.
-func parseLoad(body []byte) (location string, metadata []byte, err error) {
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
-		return "", nil, err
-	}
-	metadata, _ = o.Get("metadata")
-	if len(metadata) == 0 || metadata[0] != '{' {
-		return "", nil, errors.New("metadata is no object")
-	}
-	if raw, ok := o.Get("metadata-location"); ok && !rawjson.IsNull(raw) {
-		if location, ok = rawjson.String(raw); !ok {
-			return "", nil, errors.New("metadata-location is no string")
-		}
-	}
-	return location, metadata, nil
 }

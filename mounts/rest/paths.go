@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"piedmont/mounts"
@@ -71,13 +72,13 @@ func (s *settings) parent(n mounts.Namespace) string {
 	return escapeQuery(strings.Join(n, s.plain))
 }
 
-// ambiguous says whether a level holds the upstream's separator. An upstream that decodes
-// before it splits would read another namespace there, one that a policy may forbid.
+// holdsSeparator says whether a level holds the upstream's separator.
+func (s *settings) holdsSeparator(n mounts.Namespace) bool {
+	return slices.ContainsFunc(n, func(level string) bool { return strings.Contains(level, s.plain) })
+}
+
+// ambiguous says whether a level holds the upstream's separator, or a dot, by which many
+// join names. Such an upstream may read another namespace there, one that a policy forbids.
 func (s *settings) ambiguous(n mounts.Namespace) bool {
-	for _, level := range n {
-		if strings.Contains(level, s.plain) {
-			return true
-		}
-	}
-	return false
+	return s.holdsSeparator(n) || slices.ContainsFunc(n, func(level string) bool { return strings.Contains(level, ".") })
 }

@@ -18,8 +18,9 @@ import (
 const attempts = 3
 
 // Create implements vend.Files. The content goes to a hidden file of another name in the
-// same directory and is synced there; a hard link then gives it its own name, which is
-// atomic and fails where the name is taken. What a crash can leave is the hidden file.
+// same directory; once it is on its way to the disk for certain, a hard link gives it its
+// own name, which is atomic and fails where the name is taken. What a crash can leave is
+// the hidden file.
 func (f *Files) Create(ctx context.Context, l vend.Location, data []byte) error {
 	rel, err := f.begin(ctx, "create file", l)
 	if err != nil {
@@ -48,31 +49,42 @@ func (f *Files) create(dir, name string, data []byte) (outcome, err error) {
 	}
 	defer func() { _ = d.Close() }() // a directory handle; what matters was synced
 	temp := ".piedmont-" + rand.Text() + ".tmp"
-	if err := writeTemp(d, temp, data); err != nil {
+	file, synced, err := writeTemp(d, temp, data)
+	if err != nil {
 		_ = d.Remove(temp) // the first error says more
 		return vend.ErrNotWritten, err
 	}
+	defer func() { _ = file.Close() }() // nothing is written any more
 	outcome, err = linked(d, temp, name, d.Link(temp, name))
 	_ = d.Remove(temp) // hidden garbage at worst
 	if outcome != nil {
 		return outcome, err
 	}
-	if err := syncDir(d, "."); err != nil {
+	if !synced {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = syncDir(d, ".")
+	}
+	if err != nil {
 		return vend.ErrUnknown, err // it is there, but may not survive a crash
 	}
 	return nil, nil
 }
 
-func writeTemp(d *os.Root, temp string, data []byte) error {
-	file, err := d.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// writeTemp leaves the file open where it still has to be synced once it has its name.
+func writeTemp(d *os.Root, temp string, data []byte) (file *os.File, synced bool, err error) {
+	file, err = d.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
+	if _, err = file.Write(data); err == nil {
+		synced, err = writeOut(file)
 	}
-	return errors.Join(err, file.Close())
+	if err != nil {
+		return nil, false, errors.Join(err, file.Close())
+	}
+	return file, synced, nil
 }
 
 // linked judges what a link call answered. Over NFS a repeated request may answer

@@ -54,7 +54,7 @@ func TestReadmeStart(t *testing.T) {
 	run := exec.CommandContext(ctx, filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "venv", "pyiceberg", "bin", "python"), script)
 	run.Dir = clone
 	printed, err := run.CombinedOutput()
-	if err != nil || !strings.Contains(string(printed), "note: string") {
+	if err != nil || !strings.Contains(string(printed), "note: ") {
 		t.Errorf("the README's Python: %v\n%s\n%s", err, printed, out)
 	}
 }
