@@ -32,6 +32,7 @@ func TestCrash(t *testing.T) {
 		if out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput(); err != nil {
 			t.Skipf("needs the right to mount: %s", out)
 		}
+		t.Cleanup(func() { _ = exec.Command("umount", dir).Run() }) // does something only after a failure
 		created := createUntilStopped(t, dir, time.Duration(20+15*round)*time.Millisecond)
 		require.NoError(t, exec.Command("umount", dir).Run())
 		require.NoError(t, exec.Command("mount", "-o", "loop", image, dir).Run())
