@@ -1,0 +1,59 @@
+package rest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
+	"piedmont/mounts/mounttest"
+	"piedmont/mounts/rest"
+)
+
+// The suite, against upstreams of different habits.
+func TestConformance(t *testing.T) {
+	withoutHead := slices.DeleteFunc(slices.Clone(allEndpoints), func(e string) bool { return e[0] == 'H' })
+	for name, c := range map[string]struct {
+		upstream func(*upstream)
+		mount    func(*rest.Options)
+	}{
+		"plain":           {func(*upstream) {}, func(*rest.Options) {}},
+		"pages":           {func(u *upstream) { u.pageSize = 3 }, func(*rest.Options) {}},
+		"no tags":         {func(u *upstream) { u.etags = false }, func(*rest.Options) {}},
+		"no endpoints":    {func(u *upstream) { u.endpoints = nil }, func(*rest.Options) {}},
+		"no head":         {func(u *upstream) { u.endpoints = withoutHead }, func(*rest.Options) {}},
+		"prefix":          {func(u *upstream) { u.prefix = "arn%3Aaws%2Fx/second" }, func(*rest.Options) {}},
+		"dots separate":   {func(u *upstream) { u.separator = "%2E" }, func(*rest.Options) {}},
+		"dollar separate": {func(u *upstream) { u.separator = "%24" }, func(*rest.Options) {}},
+		"oauth":           {func(u *upstream) { u.secret = "s:3cret" }, func(*rest.Options) {}},
+		"fresh for":       {func(u *upstream) { u.pageSize = 2 }, func(o *rest.Options) { o.FreshFor = time.Minute }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUpstream(t, c.upstream)
+			mounttest.Run(t, mounttest.Suite{
+				Open: func(t *testing.T, content mounttest.Content) mounts.Mount {
+					u.fill(content)
+					o := rest.Options{
+						Name: "legacy", URI: u.server.URL + "/iceberg/", Warehouse: "wh", Timeout: 10 * time.Second,
+						Documents: rest.NewDocuments(64 << 20), Now: time.Now,
+					}
+					if u.secret != "" {
+						o.Credential = "id:" + u.secret
+					}
+					c.mount(&o)
+					m, err := rest.New(o)
+					require.NoError(t, err)
+					return m
+				},
+				Nested: true, Names: slices.DeleteFunc(mounttest.AwkwardNames(), func(name string) bool {
+					return strings.Contains(name, u.plainSeparator()) // see TestNamesWithTheSeparator
+				}),
+			})
+			require.Equal(t, 1, u.count("GET config")-1, "asked once, and once by Health")
+		})
+	}
+}
