@@ -101,11 +101,11 @@ func (l *list) remove(id int64) bool {
 
 // removeAll is remove for many.
 func (l *list) removeAll(ids []int64) bool {
-	any := false
+	found := false
 	for _, id := range ids {
-		any = l.remove(id) || any
+		found = l.remove(id) || found
 	}
-	return any
+	return found
 }
 
 // nextID is one more than the highest id, at least first.

@@ -270,3 +270,14 @@ func TestSeveralSourceColumns(t *testing.T) {
 	}
 	refused(t, mustParse(t, tableV3), mounts.BadRequest, "Cannot find source column", addSpecOf(`{"source-ids":[1,99],"transform":"bucket[4]","name":"b"}`))
 }
+
+func TestIdsEndAt32Bits(t *testing.T) {
+	last := "2147483647"
+	d := mustParse(t, with(t, tableV2, "schemas", strings.Replace(member(t, mustParse(t, tableV2), "schemas"), "[", `[{"type":"struct","schema-id":`+last+`,"fields":[]},`, 1)))
+	refused(t, d, mounts.BadRequest, "Cannot add a schema: no ids are left", addSchemaOf(baseID, baseTS))
+	d = mustParse(t, with(t, tableV2, "last-partition-id", last))
+	refused(t, d, mounts.BadRequest, "Cannot add a partition spec or field: no ids are left", addSpecOf(partitionBy("1", "bucket[2]", "b")))
+	d = mustParse(t, with(t, tableV2, "partition-specs", strings.Replace(member(t, mustParse(t, tableV2), "partition-specs"), "[", `[{"spec-id":`+last+`,"fields":[]},`, 1)))
+	refused(t, d, mounts.BadRequest, "no ids are left", addSpecOf(partitionBy("3", "month", "m")))
+	apply(t, mustParse(t, tableV2), addSchemaOf(baseID, baseTS, fieldText(last, "n", `"int"`)))
+}

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"math"
 	"slices"
 
 	"piedmont/cache/rawjson"
@@ -36,6 +37,9 @@ func (u addSchema) apply(b *builder) error {
 	}
 	schemas := b.list("schemas")
 	id := schemas.nextID(0)
+	if id > math.MaxInt32 {
+		return noIDsLeft("schema")
+	}
 	o := b.r.object(u.schema.tree.Raw, "schema")
 	o.Set("schema-id", rawjson.AppendInt(nil, id))
 	schemas.add(id, o.AppendTo(nil))
@@ -43,6 +47,9 @@ func (u addSchema) apply(b *builder) error {
 	b.lastSchema, b.changed, b.structure = int(id), true, true
 	return nil
 }
+
+// noIDsLeft is the answer to who has used up all ids of 32 bits.
+func noIDsLeft(what string) error { return badRequest("Cannot add a " + what + ": no ids are left") }
 
 // apply makes a schema the current one. Whether the default spec and order still find
 // their columns is checked at the end of the commit, which may change them too.

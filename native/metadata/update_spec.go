@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"math"
 	"slices"
 
 	"piedmont/cache/rawjson"
@@ -66,6 +67,9 @@ func (b *builder) addFields(name, kind string, s *spec) (int, error) {
 		id = l.nextID(0)
 	case len(added.fields) > 0:
 		id = l.nextID(firstSortOrderID)
+	}
+	if id > math.MaxInt32 || b.lastPartition > math.MaxInt32 {
+		return lastAdded, noIDsLeft(kind + " spec or field")
 	}
 	l.add(id, added.render(idKeyOf(name), int(id)))
 	known.add(identity, id)
