@@ -104,7 +104,7 @@ func adminKey(data string) (key authz.Key, credential string, err error) {
 	return authz.Key{ID: id, SHA256: sum, Principal: adminPrincipal}, credential, err
 }
 
-// writeAdminKey makes the file whole or not at all.
+// writeAdminKey makes the file whole or not at all, and so that a crash can't take it back.
 func writeAdminKey(path string) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -115,8 +115,20 @@ func writeAdminKey(path string) error {
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
 	if err != nil {
 		return fmt.Errorf("write the admin key: %w", err)
 	}
 	return nil
+}
+
+// syncDir makes the names in a directory survive a crash of the machine.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

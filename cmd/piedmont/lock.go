@@ -19,6 +19,9 @@ func lockData(data string) (*dataLock, error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
+	if err := syncDir(filepath.Dir(data)); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
 	path := filepath.Join(data, "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
