@@ -60,6 +60,22 @@ func unmarshal(b []byte, into any) error {
 	return &mounts.Error{Kind: mounts.BadRequest, Detail: detail, Err: err}
 }
 
+// plain is a map that requests carry, of which every value must be a string: a null would
+// else pass for an empty one.
+func plain(member string, values map[string]*string) (map[string]string, error) {
+	if values == nil {
+		return nil, nil
+	}
+	m := make(map[string]string, len(values))
+	for k, v := range values {
+		if v == nil {
+			return nil, &mounts.Error{Kind: mounts.BadRequest, Detail: "Malformed request body: " + member + "." + k + " can't be a JSON null"}
+		}
+		m[k] = *v
+	}
+	return m, nil
+}
+
 // wireIdentifier is a table identifier as requests carry it.
 type wireIdentifier struct {
 	Namespace []string `json:"namespace"`

@@ -2,6 +2,7 @@ package router
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 
@@ -23,19 +24,36 @@ type call struct {
 // param is a raw segment of the path.
 func param(r *http.Request, name string) string { return chi.URLParam(r, name) }
 
-// enter finds the view that the path's {prefix} names. Without one it is the whole tree.
-func (c *call) enter(r *http.Request) error {
+// enter finds the view that the path's {prefix} names. On a route without one it is the
+// whole tree; an empty one, as a doubled slash makes it, is a mistake.
+func (rt *Router) enter(r *http.Request, c *call) error {
 	c.reading = readingOf(r)
-	raw := param(r, "prefix")
-	if raw == "" {
+	if !slices.Contains(chi.RouteContext(r.Context()).URLParams.Keys, "prefix") {
 		return nil
 	}
-	prefix, err := c.reading.segment(raw)
+	prefix, err := c.reading.segment(param(r, "prefix"))
 	if err != nil {
 		return err
 	}
-	c.warehouse, err = c.tree.Warehouse(prefix)
+	if prefix == "" {
+		return &mounts.Error{Kind: mounts.BadRequest, Op: c.operation, Detail: "Invalid path: the prefix is empty"}
+	}
+	c.warehouse, err = rt.view(r, c, prefix)
 	return err
+}
+
+// view finds a warehouse. One that the caller may not see doesn't exist for them.
+func (rt *Router) view(r *http.Request, c *call, name string) (mounts.Warehouse, error) {
+	if p := c.tree.Point(name); p != nil {
+		at, err := c.tree.Resolve(r.Context(), c.identity.Caller, p.At)
+		if err != nil {
+			return mounts.Warehouse{}, err
+		}
+		if !rt.visible(c, authz.NamespaceOf(at), at) {
+			return mounts.Warehouse{}, &mounts.Error{Kind: mounts.NoSuchWarehouse, Op: c.operation, Name: name}
+		}
+	}
+	return c.tree.Warehouse(name)
 }
 
 // namespaceTarget resolves the path's {namespace}.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"piedmont/authz"
 	"piedmont/mounts"
 )
 
@@ -17,7 +16,7 @@ type catalogConfig struct {
 }
 
 func (rt *Router) getConfig(w http.ResponseWriter, r *http.Request, c *call) error {
-	view, err := c.tree.Warehouse(r.URL.Query().Get("warehouse"))
+	view, err := rt.view(r, c, r.URL.Query().Get("warehouse"))
 	if err != nil {
 		return err
 	}
@@ -28,13 +27,6 @@ func (rt *Router) getConfig(w http.ResponseWriter, r *http.Request, c *call) err
 		Endpoints: endpoints(c.tree, view),
 	}
 	if view.Prefix != "" {
-		at, err := c.tree.Resolve(r.Context(), c.identity.Caller, view.At)
-		if err != nil {
-			return err
-		}
-		if !rt.visible(c, authz.NamespaceOf(at), at) {
-			return &mounts.Error{Kind: mounts.NoSuchWarehouse, Op: c.operation, Name: view.Prefix}
-		}
 		config.Overrides["prefix"] = url.PathEscape(view.Prefix)
 	}
 	b, err := json.Marshal(config)

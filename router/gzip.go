@@ -18,16 +18,29 @@ const gzipFrom = 1400
 
 // acceptsGzip says whether the client takes a gzipped answer (RFC 9110, 12.5.3).
 func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		coding, parameters, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if coding = strings.TrimSpace(coding); !strings.EqualFold(coding, "gzip") && coding != "*" {
-			continue
+	any := false
+	for _, line := range r.Header["Accept-Encoding"] {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, parameters, _ := strings.Cut(part, ";")
+			switch coding = strings.TrimSpace(coding); {
+			case strings.EqualFold(coding, "gzip"):
+				return weighs(parameters) // named, it counts before the star
+			case coding == "*":
+				any = weighs(parameters)
+			}
 		}
-		q, has := strings.CutPrefix(strings.ReplaceAll(parameters, " ", ""), "q=")
-		weight, err := strconv.ParseFloat(q, 64)
-		return !has || err == nil && weight > 0
 	}
-	return false
+	return any
+}
+
+// weighs says whether the parameters of a coding don't rule it out. A weight that isn't one does.
+func weighs(parameters string) bool {
+	name, q, has := strings.Cut(parameters, "=")
+	if !has || !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return true
+	}
+	weight, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+	return err == nil && weight > 0
 }
 
 // packed is a gzipped text in memory that others use later.

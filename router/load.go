@@ -28,6 +28,7 @@ func (rt *Router) loadTable(w http.ResponseWriter, r *http.Request, c *call) err
 	tag := rt.etag(table, options.Snapshots)
 	if matches(r.Header.Values("If-None-Match"), tag) {
 		w.Header().Set("ETag", tag)
+		w.Header().Set("Vary", "Accept-Encoding") // as the 200 has it (RFC 9110, 15.4.5)
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 type createNamespaceRequest struct {
-	Namespace  []string          `json:"namespace"`
-	Properties map[string]string `json:"properties"`
+	Namespace  []string           `json:"namespace"`
+	Properties map[string]*string `json:"properties"`
 }
 
 // namespaceResponse is a CreateNamespaceResponse and a GetNamespaceResponse.
@@ -26,6 +26,10 @@ func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *cal
 	if len(request.Namespace) == 0 {
 		return missing("namespace, or it has no level")
 	}
+	properties, err := plain("properties", request.Properties)
+	if err != nil {
+		return err
+	}
 	t, err := c.tree.Resolve(r.Context(), c.identity.Caller, c.warehouse.Down(request.Namespace))
 	if err != nil {
 		return err
@@ -33,7 +37,7 @@ func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *cal
 	if err := rt.mayCreate(c, authz.CreateNamespace, authz.NamespaceOf(t)); err != nil {
 		return err
 	}
-	stored, err := c.tree.CreateNamespace(r.Context(), c.identity.Caller, t, request.Properties)
+	stored, err := c.tree.CreateNamespace(r.Context(), c.identity.Caller, t, properties)
 	if err != nil {
 		return err
 	}
@@ -90,8 +94,8 @@ func (rt *Router) authorizedNamespace(r *http.Request, c *call, action authz.Act
 }
 
 type updatePropertiesRequest struct {
-	Removals []string          `json:"removals"`
-	Updates  map[string]string `json:"updates"`
+	Removals []string           `json:"removals"`
+	Updates  map[string]*string `json:"updates"`
 }
 
 // updatePropertiesResponse: missing is optional in the specification, but PyIceberg needs it.
@@ -110,7 +114,11 @@ func (rt *Router) updateProperties(w http.ResponseWriter, r *http.Request, c *ca
 	if err := decode(w, r, &request); err != nil {
 		return err
 	}
-	done, err := c.tree.UpdateProperties(r.Context(), c.identity.Caller, t, request.Removals, request.Updates)
+	updates, err := plain("updates", request.Updates)
+	if err != nil {
+		return err
+	}
+	done, err := c.tree.UpdateProperties(r.Context(), c.identity.Caller, t, request.Removals, updates)
 	if err != nil {
 		return err
 	}

@@ -158,6 +158,11 @@ func (rt *Router) noSuchRoute(w http.ResponseWriter, r *http.Request, _ *call) e
 }
 
 func (rt *Router) noSuchMethod(w http.ResponseWriter, r *http.Request, _ *call) error {
+	for _, method := range []string{"GET", "HEAD", "POST", "DELETE"} {
+		if rt.mux.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
+			w.Header().Add("Allow", method)
+		}
+	}
 	return rt.refuseRoute(w, r, http.StatusMethodNotAllowed, "MethodNotAllowedException", "This endpoint has no such method")
 }
 

@@ -32,7 +32,7 @@ func (rt *Router) operation(op operation) http.HandlerFunc {
 				return &mounts.Error{Kind: mounts.Unavailable, Op: op.id, Detail: "The server is stopping"}
 			}
 			defer c.tree.Release()
-			if err := c.enter(r); err != nil {
+			if err := rt.enter(r, c); err != nil {
 				return err
 			}
 			return c.warehouse.Restore(op.serve(rt, w, r, c))

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -105,23 +104,34 @@ func (rt *Router) mayCommit(c *call, t mounts.Target, b []byte) error {
 	return rt.may(c, authz.UpdateTable, authz.TableOf(t), t)
 }
 
+// assertsCreate reads the requirements as the mount will: a key spelled with other capitals
+// is another key, and one that stands twice is refused, or one permission could be checked
+// for what another is needed for.
 func assertsCreate(b []byte) (bool, error) {
+	malformed := func(err error) error {
+		return &mounts.Error{Kind: mounts.BadRequest, Detail: "Malformed request body: requirements must be a list of objects with a type", Err: err}
+	}
 	raw, ok, err := rawjson.Member(b, "requirements")
-	if err != nil || !ok || rawjson.IsNull(raw) {
-		return false, err
+	switch {
+	case err != nil:
+		return false, malformed(err)
+	case !ok || rawjson.IsNull(raw):
+		return false, nil
 	}
-	var requirements []struct {
-		Type string `json:"type"`
+	requirements, err := rawjson.Elements(raw)
+	if err != nil {
+		return false, malformed(err)
 	}
-	if err := json.Unmarshal(raw, &requirements); err != nil {
-		return false, &mounts.Error{Kind: mounts.BadRequest, Detail: "Malformed request body: requirements must be a list of objects with a type", Err: err}
-	}
+	creates := false
 	for _, q := range requirements {
-		if q.Type == "assert-create" {
-			return true, nil
+		raw, _, err := rawjson.Member(q, "type")
+		if err != nil {
+			return false, malformed(err)
 		}
+		typ, _ := rawjson.String(raw)
+		creates = creates || typ == "assert-create"
 	}
-	return false, nil
+	return creates, nil
 }
 
 func (rt *Router) tableExists(w http.ResponseWriter, r *http.Request, c *call) error {

@@ -34,9 +34,19 @@ func (rt *Router) noSuchView(_ http.ResponseWriter, r *http.Request, c *call) er
 	return &mounts.Error{Kind: mounts.NoSuchView, Op: c.operation, Name: t.Identifier().String()}
 }
 
-func (rt *Router) createView(_ http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := c.namespaceTarget(r)
+func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) error {
+	var named nameOf
+	if err := decode(w, r, &named); err != nil {
+		return err
+	}
+	if named.Name == "" {
+		return missing("name")
+	}
+	t, err := c.newTable(r, named.Name)
 	if err != nil {
+		return err
+	}
+	if err := rt.mayCreate(c, authz.CreateView, authz.ViewOf(t)); err != nil {
 		return err
 	}
 	return &mounts.Error{Kind: mounts.Unsupported, Op: c.operation, Name: t.Path.String(), Detail: "Views can't be created in '{name}': its mount has none"}
