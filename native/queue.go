@@ -2,6 +2,8 @@ package native
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"piedmont/mounts"
@@ -62,8 +64,31 @@ func (q *queues) work(key Key, line *queue, run func([]*pending) []*pending) {
 			return
 		}
 		q.mu.Unlock()
-		again = run(batch)
+		again = guard(batch, run)
 	}
+}
+
+// guard is run, but a panic ends only the commits of the batch: nothing is known of them.
+// On the worker's own goroutine it would end the process, and no handler could catch it.
+func guard(batch []*pending, run func([]*pending) []*pending) (again []*pending) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		again = nil
+		unknown := outcome{err: &mounts.Error{
+			Kind: mounts.CommitStateUnknown, Op: "updateTable",
+			Detail: "It is unknown whether the commit was applied: look before trying again", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack()),
+		}}
+		for _, waiting := range batch {
+			select {
+			case waiting.done <- unknown:
+			default: // it was answered before
+			}
+		}
+	}()
+	return run(batch)
 }
 
 // wait returns once no worker runs. New commits must not come in.
