@@ -239,7 +239,7 @@ func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, p pointer, r R
 	}
 	next := p
 	next.Metadata, next.UUID, next.Location = last.location.Verbatim(), last.document.UUID(), last.document.Location()
-	value, err := encode(next)
+	value, err := next.encode()
 	if err != nil {
 		return err
 	}

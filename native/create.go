@@ -75,7 +75,7 @@ func (c *Catalog) mustBeFree(ctx context.Context, op string, id mounts.Identifie
 // taken is the refusal of a name in use. A view in a table's way has words of its own,
 // which Iceberg's clients test.
 func taken(op string, id mounts.Identifier, r Record) error {
-	p, err := decode[pointer](r)
+	p, err := decodePointer(r)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, d 
 		return err
 	}
 	p := pointer{Type: typeTable, Object: uuid.NewString(), UUID: d.UUID(), Location: d.Location(), Metadata: location}
-	value, err := encode(p)
+	value, err := p.encode()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (c *Catalog) table(ctx context.Context, op string, id mounts.Identifier) (p
 	if !ok {
 		return pointer{}, r, missing
 	}
-	p, err := decode[pointer](r)
+	p, err := decodePointer(r)
 	if err == nil && p.Type != typeTable {
 		return pointer{}, r, missing
 	}
@@ -116,7 +116,7 @@ func (c *Catalog) RenameTable(ctx context.Context, _ mounts.Caller, from, to mou
 }
 
 func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Catalog) ([]Condition, []Change, error) {
-	value, err := encode(p)
+	value, err := p.encode()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +146,7 @@ func renameConflict(op string, from, to mounts.Target, lost *ConflictError) erro
 	for _, f := range lost.Failures {
 		switch f.Condition.Kind {
 		case Absent:
-			taken, err := decode[pointer](*f.Found)
+			taken, err := decodePointer(*f.Found)
 			if err != nil {
 				return err
 			}
