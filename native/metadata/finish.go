@@ -152,7 +152,7 @@ func (b *builder) writeScalars() {
 	b.number("default-sort-order-id", int64(b.defaultOrder), modern || b.keeps("sort-orders"))
 	if b.currentSnapshot != noSnapshot {
 		b.number("current-snapshot-id", b.currentSnapshot, true)
-	} else if b.base == nil || b.base.currentSnapshot != noSnapshot {
+	} else if b.base == nil || b.base.currentSnapshot != noSnapshot || b.base.version < 3 && b.version >= 3 {
 		// As Java writes it.
 		none := json.RawMessage("-1")
 		if b.version >= 3 {

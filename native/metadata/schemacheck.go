@@ -37,13 +37,27 @@ func checkField(f *field, version int) error {
 	case f.element: // has no default
 	case hasDefault(f.tree, "initial-default") && version < 3:
 		problem = "Invalid initial default for " + f.fullName() + ": non-null default is not supported until v3"
-	case isNested(base) && (hasDefault(f.tree, "initial-default") || hasDefault(f.tree, "write-default")):
-		problem = "Invalid default value for " + f.fullName() + ": must be null"
+	default:
+		problem = f.defaultFault()
 	}
 	if problem == "" {
 		return nil
 	}
 	return badRequest("Invalid schema for v" + itoa(version) + ": " + problem)
+}
+
+// defaultFault says what is wrong with the field's defaults, empty if nothing is.
+func (f *field) defaultFault() string {
+	for _, key := range []string{"initial-default", "write-default"} {
+		if !hasDefault(f.tree, key) || validDefault(f.typ, f.tree.Get(key).Raw) {
+			continue
+		}
+		if isNested(f.typ.base) {
+			return "Invalid default value for " + f.fullName() + ": must be null"
+		}
+		return "Invalid default value for " + f.fullName() + ": not a value of " + f.typ.text()
+	}
+	return ""
 }
 
 func hasDefault(t *rawjson.Tree, key string) bool {

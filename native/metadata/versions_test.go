@@ -108,6 +108,10 @@ func TestUpgradeToV3StartsCountingRows(t *testing.T) {
 	next := apply(t, mustParse(t, tableV2), upgradeTo("3"))
 	wantMember(t, next, "3", "format-version")
 	wantMember(t, next, "0", "next-row-id")
+	wantMember(t, next, snap2, "current-snapshot-id")
+	empty := with(t, with(t, with(t, tableV2, "refs", "{}"), "snapshots", "[]"), "current-snapshot-id", "-1")
+	wantMember(t, apply(t, mustParse(t, empty), upgradeTo("3")), "null", "current-snapshot-id")
+	wantMember(t, apply(t, mustParse(t, empty), setProps("a", "b")), "-1", "current-snapshot-id")
 	next = apply(t, mustParse(t, tableV1), upgradeTo("3"))
 	wantMember(t, next, "0", "next-row-id")
 	wantMember(t, next, "0", "last-sequence-number")
@@ -141,4 +145,36 @@ func TestTypesOfV3AreRefusedBefore(t *testing.T) {
 func TestAnUpgradeInTheSameCommitAllowsTheNewTypes(t *testing.T) {
 	apply(t, mustParse(t, tableV2), upgradeTo("3"),
 		`{"action":"add-schema","schema":{"type":"struct","fields":[{"id":9,"name":"n","required":false,"type":"variant"}]}}`)
+}
+
+func TestDefaultsMustBeValuesOfTheirType(t *testing.T) {
+	for typ, values := range map[string]struct{ good, bad []string }{
+		"boolean":      {[]string{"true", "false"}, []string{`"true"`, "1"}},
+		"int":          {[]string{"0", "-2147483648"}, []string{"2147483648", "1.0", `"1"`}},
+		"long":         {[]string{"9223372036854775807"}, []string{"9223372036854775808", "1e3"}},
+		"float":        {[]string{"1.5", "-1", "1e3"}, []string{`"1.5"`, "true"}},
+		"double":       {[]string{"0"}, []string{`"NaN"`}},
+		"string":       {[]string{`""`, `"x"`}, []string{"1", "{}"}},
+		"decimal(9,2)": {[]string{`"14.20"`}, []string{"14.20"}},
+		"date":         {[]string{`"2017-11-16"`}, []string{`"2017-11-31"`, "17486"}},
+		"timestamptz":  {[]string{`"2017-11-16T22:31:08+00:00"`}, []string{"1"}},
+		"uuid":         {[]string{`"` + testUUID + `"`}, []string{`"x"`}},
+		"fixed[2]":     {[]string{`"00ff"`}, []string{`"00"`, `"zz"`}},
+		"binary":       {[]string{`""`, `"00FF"`}, []string{`"0"`}},
+		"unknown":      {nil, []string{`"x"`}},
+		"variant":      {nil, []string{"{}"}},
+	} {
+		field := func(key, value string) string {
+			return addSchemaOf(`{"id":9,"name":"n","required":false,"type":"` + typ + `","` + key + `":` + value + `}`)
+		}
+		for _, key := range []string{"initial-default", "write-default"} {
+			apply(t, mustParse(t, tableV3), field(key, "null"))
+			for _, value := range values.good {
+				apply(t, mustParse(t, tableV3), field(key, value))
+			}
+			for _, value := range values.bad {
+				refused(t, mustParse(t, tableV3), mounts.BadRequest, "Invalid default value for n: not a value of "+typ, field(key, value))
+			}
+		}
+	}
 }
