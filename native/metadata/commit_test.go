@@ -92,6 +92,7 @@ func TestCommitErrorsNameThePath(t *testing.T) {
 		snapshot(`"snapshot-id":1,"timestamp-ms":1,"manifest-list":"m","summary":{"a":1}`):                                                                  "updates[0].snapshot.summary: every value must be a string",
 		snapshot(`"snapshot-id":1,"timestamp-ms":1,"manifest-list":"m","schema-id":"0"`):                                                                    "updates[0].snapshot.schema-id: expected an integer of 32 bits",
 		snapshot(`"snapshot-id":1,"timestamp-ms":1,"manifest-list":"m","first-row-id":"0"`):                                                                 "updates[0].snapshot.first-row-id: expected an integer of 64 bits",
+		`{"updates":[{"action":"add-encryption-key","encryption-key":{"key-id":"k","encrypted-key-metadata":"*"}}]}`:                                        "updates[0].encryption-key.encrypted-key-metadata: expected base64",
 		ref(`"type":"bench"`):                                     "updates[0].type: expected branch or tag",
 		ref(`"type":"branch","min-snapshots-to-keep":0`):          "updates[0].min-snapshots-to-keep: must be greater than 0",
 		ref(`"type":"branch","min-snapshots-to-keep":2147483648`): "updates[0].min-snapshots-to-keep: expected an integer of 32 bits",

@@ -1,6 +1,8 @@
 package metadata
 
 import (
+	"encoding/json"
+
 	"piedmont/cache/rawjson"
 )
 
@@ -24,8 +26,23 @@ func (s *schema) freshIDs() (ids map[int]int, highest int) {
 	return ids, highest
 }
 
+// withID is the schema's text under that id. Defaults that are null go: they mean none,
+// but Java can't load a schema that says so.
+func (s *schema) withID(id int64) json.RawMessage {
+	if s.nullDefault {
+		same := make(map[int]int, len(s.byID))
+		for id := range s.byID {
+			same[id] = id
+		}
+		return s.appendRenumbered(nil, int(id), same)
+	}
+	o, _ := rawjson.ParseObject(s.tree.Raw) // it has been parsed before
+	o.Set("schema-id", rawjson.AppendInt(nil, id))
+	return o.AppendTo(nil)
+}
+
 // appendRenumbered appends the schema's text with its field ids replaced, its schema-id
-// set, and all else as it came.
+// set, defaults that are null left out, and all else as it came.
 func (s *schema) appendRenumbered(dst []byte, schemaID int, ids map[int]int) []byte {
 	n := renumbering{ids: ids}
 	identifiers := []byte{'['}
@@ -62,7 +79,10 @@ type renumbering struct{ ids map[int]int }
 func (n renumbering) object(dst []byte, t *rawjson.Tree, replace func([]byte, string) ([]byte, bool)) []byte {
 	dst = append(dst, '{')
 	for i, m := range t.Members {
-		if i > 0 {
+		if (m.Key == "initial-default" || m.Key == "write-default") && rawjson.IsNull(m.Value.Raw) {
+			continue
+		}
+		if i > 0 && dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
 		dst = append(append(dst, m.Raw...), ':')

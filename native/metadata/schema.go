@@ -20,6 +20,7 @@ type schema struct {
 	byID        map[int]*field
 	byName      map[uint64][]*field // by hash of the full name: full names aren't kept
 	highest     int                 // the highest field id, 0 if there is no field
+	nullDefault bool                // a field has a default that is null
 }
 
 // field is a column, a field of a struct, the element of a list, or the key or value of
@@ -155,6 +156,14 @@ func (s *schema) structField(t *rawjson.Tree, parent *field, depth int) (*field,
 	name, ok := textOf(t.Get("name"))
 	if !ok {
 		return nil, &invalid{"name", "expected a string"}
+	}
+	if doc := t.Get("doc"); doc != nil && !rawjson.IsNull(doc.Raw) {
+		if _, ok := textOf(doc); !ok {
+			return nil, &invalid{"doc", "expected a string"}
+		}
+	}
+	for _, key := range []string{"initial-default", "write-default"} {
+		s.nullDefault = s.nullDefault || t.Get(key) != nil && !hasDefault(t, key)
 	}
 	f := &field{name: name, parent: parent, tree: t}
 	var bad *invalid

@@ -132,6 +132,7 @@ func TestSchemaErrorsNameTheField(t *testing.T) {
 		"schema.fields[0].id: expected an integer of 32 bits":            {fieldText("4294967296", "s", `"int"`)},
 		"schema.fields[0].required: expected true or false":              {`{"id":1,"name":"a","type":"int"}`},
 		"schema.fields[0].name: expected a string":                       {`{"id":1,"name":null,"required":true,"type":"int"}`},
+		"schema.fields[0].doc: expected a string":                        {`{"id":1,"name":"a","required":true,"type":"int","doc":7}`},
 		"schema.fields[0].id: missing":                                   {`{"name":"a","required":true,"type":"int"}`},
 	} {
 		_, err := ParseCommit([]byte(`{"updates":[` + addSchemaOf(fields...) + `]}`))
@@ -280,4 +281,12 @@ func TestIdsEndAt32Bits(t *testing.T) {
 	d = mustParse(t, with(t, tableV2, "partition-specs", strings.Replace(member(t, mustParse(t, tableV2), "partition-specs"), "[", `[{"spec-id":`+last+`,"fields":[]},`, 1)))
 	refused(t, d, mounts.BadRequest, "no ids are left", addSpecOf(partitionBy("3", "month", "m")))
 	apply(t, mustParse(t, tableV2), addSchemaOf(baseID, baseTS, fieldText(last, "n", `"int"`)))
+}
+
+func TestDefaultsThatAreNullAreLeftOut(t *testing.T) {
+	next := apply(t, mustParse(t, tableV2), addSchemaOf(baseTS, `{"initial-default":null,"id":9,"x":null,"name":"n","write-default":null,"required":false,"type":"int"}`,
+		fieldText("10", "s", `{"type":"struct","fields":[{"write-default":null,"id":11,"name":"in","required":false,"type":"int","doc":null}]}`)))
+	old := member(t, mustParse(t, tableV2), "schemas")
+	wantMember(t, next, old[:len(old)-1]+`,{"type":"struct","fields":[`+baseTS+`,{"id":9,"x":null,"name":"n","required":false,"type":"int"},`+
+		fieldText("10", "s", `{"type":"struct","fields":[{"id":11,"name":"in","required":false,"type":"int","doc":null}]}`)+`],"schema-id":1}]`, "schemas")
 }

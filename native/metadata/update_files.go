@@ -1,8 +1,10 @@
 package metadata
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"piedmont/cache/rawjson"
 )
@@ -85,7 +87,10 @@ func (u removeStatistics) apply(b *builder) error {
 
 func (r *reader) addEncryptionKey(o *object) Update {
 	u := addEncryptionKey{id: o.str("key-id")}
-	o.str("encrypted-key-metadata")
+	text := strings.TrimRight(o.str("encrypted-key-metadata"), "=")
+	if _, err := base64.RawStdEncoding.DecodeString(text); err != nil {
+		r.fail(o.at("encrypted-key-metadata"), "expected base64")
+	}
 	o.dropNulls("encrypted-by-id", "properties")
 	o.optStr("encrypted-by-id")
 	if o.has("properties") {

@@ -3,8 +3,6 @@ package metadata
 import (
 	"math"
 	"slices"
-
-	"piedmont/cache/rawjson"
 )
 
 type (
@@ -40,9 +38,7 @@ func (u addSchema) apply(b *builder) error {
 	if id > math.MaxInt32 {
 		return noIDsLeft("schema")
 	}
-	o := b.r.object(u.schema.tree.Raw, "schema")
-	o.Set("schema-id", rawjson.AppendInt(nil, id))
-	schemas.add(id, o.AppendTo(nil))
+	schemas.add(id, u.schema.withID(id))
 	known.add(u.identity, id)
 	b.lastSchema, b.changed, b.structure = int(id), true, true
 	return nil
