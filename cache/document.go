@@ -46,7 +46,7 @@ func TrustedDocument(raw []byte) *Document { return &Document{raw: raw} }
 func (d *Document) Raw() []byte { return d.raw }
 
 // Deflated is the text as raw DEFLATE blocks, ending in a sync flush at a byte border and
-// without a final block, and the CRC-32 (IEEE) of the text: what AppendGzip needs to make
+// without a final block, and the CRC-32 (IEEE) of the text: what GzipMember needs to make
 // it a part of a gzip member. The blocks must not be changed.
 func (d *Document) Deflated() (blocks []byte, crc uint32) {
 	d.deflate.Do(func() {

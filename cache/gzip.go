@@ -25,28 +25,32 @@ func Plain(b []byte) Part { return Part{plain: b} }
 // Packed is a part whose DEFLATE blocks are at hand.
 func Packed(d Deflater) Part { return Part{document: d} }
 
-// AppendGzip appends the parts, one after the other, as one gzip member (RFC 1952) and not
-// one for each: some readers stop behind the first member. It compresses only
-// what a document has not compressed yet.
-func AppendGzip(dst []byte, parts ...Part) []byte {
-	dst = append(dst, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255) // DEFLATE, no flags, no time, fastest, unknown system
-	var crc, size uint32                                    // the format keeps the size modulo 2^32
+// GzipMember gives the parts, one after the other, as one gzip member (RFC 1952) and not
+// one for each: some readers stop behind the first member. It is the concatenation of
+// the slices returned, which must not be changed: the blocks of a document are its own, so
+// that a large one is not copied. It compresses only what a document has not compressed
+// yet.
+func GzipMember(parts ...Part) [][]byte {
+	slices := make([][]byte, 0, len(parts)+1)
+	own := append(make([]byte, 0, 512), 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255) // DEFLATE, no flags, no time, fastest, unknown system
+	var crc, size uint32                                                      // the format keeps the size modulo 2^32
 	for _, p := range parts {
 		if p.document == nil {
-			dst = appendStored(dst, p.plain)
+			own = appendStored(own, p.plain)
 			crc = crc32.Update(crc, crc32.IEEETable, p.plain)
 			size += uint32(len(p.plain))
 			continue
 		}
 		blocks, partCRC := p.document.Deflated()
 		n := len(p.document.Raw())
-		dst = append(dst, blocks...)
+		slices = append(slices, own, blocks)
+		own = own[len(own):] // goes on behind what was handed out
 		crc = combine(crc, partCRC, n)
 		size += uint32(n)
 	}
-	dst = append(dst, 3, 0) // an empty final block
-	dst = binary.LittleEndian.AppendUint32(dst, crc)
-	return binary.LittleEndian.AppendUint32(dst, size)
+	own = append(own, 3, 0) // an empty final block
+	own = binary.LittleEndian.AppendUint32(own, crc)
+	return append(slices, binary.LittleEndian.AppendUint32(own, size))
 }
 
 // maxStored is the most that one stored block holds (RFC 1951, 3.2.4).

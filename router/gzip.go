@@ -76,19 +76,8 @@ func (p *packed) release() {
 	}
 }
 
-// writeGzipped answers with a document as one gzip member, made of the blocks into which
-// the document was deflated when it was first asked for.
-func writeGzipped(w http.ResponseWriter, head []byte, d mounts.Document, tail []byte) error {
-	buffer := joined.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
-	b := cache.AppendGzip((*buffer)[:0], cache.Plain(head), cache.Packed(d), cache.Plain(tail))
-	h := w.Header()
-	h.Set("Content-Encoding", "gzip")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(b) // the client went away; the answer has begun
-	if cap(b) <= maxPooled {
-		*buffer = b
-		joined.Put(buffer)
-	}
-	return nil
+// gzipped is a document between a few members of ours as one gzip member, made of the
+// blocks into which the document was deflated when it was first asked for.
+func gzipped(head []byte, d mounts.Document, tail []byte) [][]byte {
+	return cache.GzipMember(cache.Plain(head), cache.Packed(d), cache.Plain(tail))
 }

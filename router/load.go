@@ -70,8 +70,8 @@ func matches(header []string, tag string) bool {
 	want := strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
 	for _, line := range header {
 		for part := range strings.SplitSeq(line, ",") {
-			part = strings.TrimPrefix(strings.TrimSpace(part), "W/")
-			if part == "*" || strings.Trim(part, `"`) == want {
+			part = strings.TrimSpace(part)
+			if part == "*" || strings.Trim(strings.TrimPrefix(part, "W/"), `"`) == want {
 				return true
 			}
 		}
@@ -119,13 +119,13 @@ func (rt *Router) answerDocument(w http.ResponseWriter, r *http.Request, t *moun
 	}
 	h.Set("Content-Type", "application/json")
 	h.Add("Vary", "Accept-Encoding")
+	parts := [][]byte{head, d.Raw(), tail}
 	if len(d.Raw()) >= gzipFrom && acceptsGzip(r) {
-		return writeGzipped(w, head, d, tail)
+		h.Set("Content-Encoding", "gzip")
+		parts = gzipped(head, d, tail)
 	}
-	raw := d.Raw()
-	h.Set("Content-Length", strconv.Itoa(len(head)+len(raw)+len(tail)))
-	w.WriteHeader(http.StatusOK)
-	return writeParts(w, head, raw, tail)
+	writeParts(w, parts)
+	return nil
 }
 
 func (rt *Router) config(storage string) []byte {
@@ -141,26 +141,29 @@ const joinBelow = 64 << 10
 
 var joined = sync.Pool{New: func() any { b := make([]byte, 0, joinBelow); return &b }}
 
-func writeParts(w http.ResponseWriter, parts ...[]byte) error {
+// writeParts answers 200 with the parts, one after the other. A client that goes away
+// meanwhile hears nothing.
+func writeParts(w http.ResponseWriter, parts [][]byte) {
 	size := 0
 	for _, p := range parts {
 		size += len(p)
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(size))
+	w.WriteHeader(http.StatusOK)
 	if size > joinBelow {
 		for _, p := range parts {
 			if _, err := w.Write(p); err != nil {
-				return nil //nolint:nilerr // the client went away; the answer has begun
+				return
 			}
 		}
-		return nil
+		return
 	}
 	buffer := joined.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
 	b := (*buffer)[:0]
 	for _, p := range parts {
 		b = append(b, p...)
 	}
-	_, _ = w.Write(b) // the client went away; the answer has begun
+	_, _ = w.Write(b)
 	*buffer = b
 	joined.Put(buffer)
-	return nil
 }
