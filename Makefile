@@ -8,7 +8,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches. All together stay under 75
 # minutes from empty caches and under 30 warm.
-STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 e2e:600 vuln:120
+STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 e2e:600 kit:300 vuln:120
 
 .PHONY: test test-quick build clean $(STAGES:%=stage-%)
 
@@ -57,6 +57,12 @@ stage-storage:
 
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -timeout 10m ./cmd/piedmont/e2e
+
+# Iceberg's own compatibility kit, its tests of namespaces and tables, with two generations
+# of the Java client.
+stage-kit:
+	.ci/kit $(bin)/piedmont 1.11.0
+	.ci/kit $(bin)/piedmont 1.12.0
 
 # The vulnerability database is asked where it can be reached.
 stage-vuln:
