@@ -79,7 +79,7 @@ func (e *Error) Error() string {
 	}
 	text += e.Kind.String()
 	if e.Detail != "" {
-		text += ": " + e.Detail
+		text += ": " + e.Message()
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

@@ -35,11 +35,19 @@ func (h *Holder) Acquire() *Tree {
 }
 
 // Swap puts t in force. Mounts of the old tree that t doesn't hold are closed once the
-// requests that use them have ended.
+// requests that use them have ended. After Close those of t are closed at once.
 func (h *Holder) Swap(t *Tree) {
 	h.adopt(t)
-	if old := h.current.Swap(t); old != nil {
-		old.Release()
+	for {
+		old := h.current.Load()
+		if old == nil {
+			t.Release()
+			return
+		}
+		if h.current.CompareAndSwap(old, t) {
+			old.Release()
+			return
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func (n Namespace) Validate() error {
 	if len(n) > MaxLevels {
 		return &Error{Kind: BadRequest, Detail: "Invalid namespace: more than 64 levels"}
 	}
-	size := 0
+	size := -1
 	for _, level := range n {
 		if err := validName("namespace", level); err != nil {
 			return err

@@ -68,6 +68,8 @@ type Table struct {
 // Every error is an *Error, or is treated as Internal. An error is never an absence:
 // NoSuchNamespace and NoSuchTable mean that the source said so; where it could not be
 // asked the answer is Unavailable, Timeout or BadGateway.
+//
+// Lists are the caller's to change.
 type Mount interface {
 	// ListNamespaces lists the direct children of parent (the root for top-level ones)
 	// as full paths in the mount. next is empty on the last page. NoSuchNamespace where

@@ -41,7 +41,12 @@ func (t *Tree) ListNamespaces(ctx context.Context, c Caller, parent Target, p Pa
 	}
 	var names []Namespace
 	inner, inMount := strings.CutPrefix(p.Token, mountToken)
+	if inMount && parent.Point == nil {
+		// The token is of a tree that had a mount here.
+		return nil, "", &Error{Kind: BadRequest, Op: "listNamespaces", Detail: "Invalid pageToken"}
+	}
 	if !inMount {
+		inner = "" // the mount's list begins behind the mount points
 		from, err := pointsFrom(p.Token)
 		if err != nil {
 			return nil, "", err
@@ -107,7 +112,7 @@ func (t Target) shadows(n *node) bool {
 // children lists what the mount around the target has below it.
 func (t Target) children(ctx context.Context, c Caller, p Page) ([]Namespace, string, error) {
 	inner, next, err := t.Point.Mount.ListNamespaces(ctx, c, t.Namespace, p)
-	if t.Place == Synthetic && Is(err, NoSuchNamespace) {
+	if t.fixed() && Is(err, NoSuchNamespace) {
 		return nil, "", nil
 	}
 	if err != nil {
@@ -116,8 +121,8 @@ func (t Target) children(ctx context.Context, c Caller, p Page) ([]Namespace, st
 	names := inner[:0]
 	for _, n := range inner {
 		full, shown := t.Point.outer(n)
-		if !shown || len(full) != len(t.Path)+1 {
-			continue // not a direct child: some upstreams list nested ones too
+		if !shown || len(full) != len(t.Path)+1 || !full.HasPrefix(t.Path) {
+			continue // not a direct child: some upstreams list others too
 		}
 		if t.node != nil {
 			if hidden := t.node.children[full.Last()]; hidden != nil && t.shadows(hidden) {
@@ -142,8 +147,8 @@ func (t *Tree) ListTables(ctx context.Context, c Caller, at Target, p Page) ([]I
 	if err != nil {
 		return nil, "", at.Restore(err)
 	}
-	for i := range inner {
-		inner[i].Namespace = at.Path
+	for i, id := range inner {
+		inner[i] = at.Path.Table(at.Point.canonical(id.Name))
 	}
 	return inner, next, nil
 }

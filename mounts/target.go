@@ -25,12 +25,19 @@ func (p *Point) Name() string { return p.At.String() }
 
 func (p *Point) canonical(name string) string {
 	if p.Lower {
-		name = strings.ToLower(name)
+		name = lower(name)
 	}
 	if c, ok := p.Mount.(Canonicalizer); ok {
 		name = c.Canonical(name)
 	}
 	return name
+}
+
+// lower makes a name lower case. The long s has no other lower case than itself, but
+// catalogs that ignore case may take it for an s, and so let it past a policy or a mount
+// point that spells the name with one.
+func lower(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "\u017f", "s")
 }
 
 // describe names the mount point for refusals.
@@ -45,13 +52,22 @@ func (p *Point) describe() string {
 // inner is the mount's own name of a path at or below p.At.
 func (p *Point) inner(path Namespace) Namespace { return p.Source.Join(path[len(p.At):]) }
 
-// outer is the tree's name of a namespace of the mount; ok is false where it lies
-// outside what the point shows.
+// outer is the tree's canonical name of a namespace of the mount; ok is false where it
+// lies outside what the point shows.
 func (p *Point) outer(inner Namespace) (Namespace, bool) {
-	if !inner.HasPrefix(p.Source) {
+	if len(inner) < len(p.Source) {
 		return nil, false
 	}
-	return p.At.Join(inner[len(p.Source):]), true
+	for i, level := range p.Source {
+		if inner[i] != level && p.canonical(inner[i]) != p.canonical(level) {
+			return nil, false
+		}
+	}
+	full := p.At.Join(inner[len(p.Source):])
+	for i := len(p.At); i < len(full); i++ {
+		full[i] = p.canonical(full[i])
+	}
+	return full, true
 }
 
 // Place is what a namespace path leads to.
@@ -123,12 +139,13 @@ func (p *Point) restoreName(dotted string) string {
 		return ""
 	}
 	rest := dotted
-	if source := p.Source.String(); source != "" {
+	if source := p.Source.String(); source == dotted {
+		rest = ""
+	} else if source != "" {
 		var ok bool
-		if rest, ok = strings.CutPrefix(dotted, source); !ok {
-			return dotted
+		if rest, ok = strings.CutPrefix(dotted, source+"."); !ok {
+			return dotted // not of the subtree that the point shows
 		}
-		rest = strings.TrimPrefix(rest, ".")
 	}
 	switch at := p.Name(); {
 	case at == "":
@@ -156,6 +173,9 @@ func (t Target) readOnly(op string, kind Kind) error {
 		Detail: "The {other} is read-only: '{name}' can't be changed through it",
 	}
 }
+
+// AboveMount says whether mount points lie below Path.
+func (t Target) AboveMount() bool { return t.node != nil && len(t.node.children) > 0 }
 
 // LeadsToMount says whether the child of that name is a mount point or lies above one.
 func (t Target) LeadsToMount(level string) bool {

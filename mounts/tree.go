@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// apiWords can't be a level of a mount point's path: it is also a {prefix} segment of
-// the API's paths, where these words already mean something.
+// apiWords can't be a mount point's path: it is also the {prefix} segment of the API's
+// paths, where these words already mean something.
 var apiWords = []string{"namespaces", "tables", "views", "transactions", "config", "oauth", "aws"}
 
 // Tree is one namespace of many catalogs: an immutable snapshot of mount points. Acquire
@@ -125,8 +125,12 @@ type position struct {
 }
 
 // walk spells the path canonically level by level, each level by the mount around it, so
-// that no spelling slips past a mount point into the namespace it hides.
+// that no spelling slips past a mount point into the namespace it hides. The path is checked
+// as it was asked, since lower case mends broken UTF-8, and as it is spelled in the end.
 func (t *Tree) walk(path Namespace) (position, error) {
+	if err := path.Validate(); err != nil {
+		return position{}, err
+	}
 	at := position{path: make(Namespace, 0, len(path)+1), point: t.root.point, node: t.root}
 	for _, level := range path {
 		if at.point != nil {
@@ -140,6 +144,9 @@ func (t *Tree) walk(path Namespace) (position, error) {
 		if at.node != nil && at.node.point != nil {
 			at.point = at.node.point
 		}
+	}
+	if at.path.Equal(path) {
+		return at, nil
 	}
 	return at, at.path.Validate()
 }
@@ -171,6 +178,9 @@ func (t *Tree) Resolve(_ context.Context, _ Caller, path Namespace) (Target, err
 
 // ResolveTable leads the identifier of a table or view to its place, as Resolve does.
 func (t *Tree) ResolveTable(ctx context.Context, c Caller, id Identifier) (Target, error) {
+	if err := id.Validate(); err != nil {
+		return Target{}, err
+	}
 	target, err := t.Resolve(ctx, c, id.Namespace)
 	if err != nil {
 		return Target{}, err
@@ -179,7 +189,10 @@ func (t *Tree) ResolveTable(ctx context.Context, c Caller, id Identifier) (Targe
 	if target.Point != nil {
 		target.Name = target.Point.canonical(id.Name)
 	}
-	return target, Identifier{Namespace: target.Path, Name: target.Name}.Validate()
+	if err := target.Identifier().Validate(); err != nil {
+		return Target{}, err
+	}
+	return target, nil
 }
 
 func (p *Point) writesNamespaces() bool {

@@ -1,6 +1,9 @@
 package mounts
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Warehouse is what one ?warehouse= shows: the whole tree, or the subtree below a mount
 // point as a catalog of its own, for engines with one level of namespaces. It changes
@@ -53,6 +56,10 @@ func (w Warehouse) Restore(err error) error {
 	return Target{Point: &Point{Source: w.At}}.Restore(err)
 }
 
+// hiddenTimeout bounds the question to a mount that can't be written whether a mount point
+// hides one of its namespaces: it is asked for a warning only.
+const hiddenTimeout = 5 * time.Second
+
 // Prepare makes the tree's promises true in the writable mounts: the ancestors of mount
 // points exist there, and no mount point hides a namespace. warn hears of a namespace
 // hidden in a mount that can't be written; one in a writable mount is an error.
@@ -77,22 +84,33 @@ func (t *Tree) prepare(ctx context.Context, c Caller, path Namespace, warn func(
 		return err
 	}
 	hidden := around.Point.inner(path)
-	switch _, err := around.Point.Mount.LoadNamespace(ctx, c, hidden); {
+	writer, ok := around.Point.Mount.(NamespaceWriter)
+	if !ok {
+		if at.Place == MountPoint && around.Point.has(ctx, c, hidden) {
+			warn("the mount at '" + path.String() + "' hides a namespace of the " + around.Point.describe())
+		}
+		return nil
+	}
+	_, err = around.Point.Mount.LoadNamespace(ctx, c, hidden)
+	switch {
+	case at.Place == MountPoint && err == nil:
+		return &Error{Kind: AlreadyExists, Name: path.String(), Detail: "The mount at '{name}' would hide a namespace of the " + around.Point.describe() + ": rename the mount"}
 	case at.Place == Ancestor && Is(err, NoSuchNamespace):
-		_, err := at.Point.Mount.(NamespaceWriter).CreateNamespace(ctx, c, hidden, map[string]string{})
+		_, err = writer.CreateNamespace(ctx, c, hidden, map[string]string{})
 		if Is(err, AlreadyExists) { // another replica was faster
 			return nil
 		}
-		return err
-	case at.Place != MountPoint || Is(err, NoSuchNamespace):
+	case Is(err, NoSuchNamespace):
 		return nil
-	case !around.Point.writesNamespaces():
-		if err == nil {
-			warn("the mount at '" + path.String() + "' hides a namespace of the " + around.Point.describe())
-		}
-		return nil // it may be down: no reason not to start
-	case err != nil:
-		return err
 	}
-	return &Error{Kind: AlreadyExists, Name: path.String(), Detail: "The mount at '{name}' would hide a namespace of the " + around.Point.describe() + ": rename the mount"}
+	return around.Restore(err)
+}
+
+// has says whether the mount surely has the namespace. One that is down says nothing,
+// which is no reason not to start.
+func (p *Point) has(ctx context.Context, c Caller, n Namespace) bool {
+	ctx, cancel := context.WithTimeout(ctx, hiddenTimeout)
+	defer cancel()
+	_, err := p.Mount.LoadNamespace(ctx, c, n)
+	return err == nil
 }

@@ -15,8 +15,12 @@ func (t *Tree) CreateNamespace(ctx context.Context, c Caller, at Target, propert
 		return nil, exists
 	}
 	if at.Point == nil {
-		if len(at.Path) > 1 {
-			return nil, &Error{Kind: NoSuchNamespace, Op: op, Name: at.Path.Parent().String()}
+		around, err := t.Resolve(ctx, c, at.Path.Parent())
+		if err == nil && around.Place == Inside {
+			err = &Error{Kind: NoSuchNamespace, Op: op, Name: around.Path.String()}
+		}
+		if err != nil {
+			return nil, err
 		}
 		return nil, at.readOnly(op, Unsupported)
 	}
@@ -159,7 +163,7 @@ func (t *Tree) RenameTable(ctx context.Context, c Caller, from, to Target) error
 	switch {
 	case from.noTables() && (from.Point == nil || from.Point.renames()):
 		return from.noSuchTable(op)
-	case to.Point == nil && to.Place == Inside:
+	case from.Point.renames() && to.Point == nil && to.Place == Inside:
 		return &Error{Kind: NoSuchNamespace, Op: op, Name: to.Path.String()}
 	case to.Point == nil || !from.Point.renames() || !to.Point.renames() || to.noTables():
 		return &Error{
