@@ -3,6 +3,8 @@ package rest_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -55,6 +57,9 @@ var allEndpoints = []string{
 	"GET /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}", "GET /v1/{prefix}/namespaces/{namespace}/tables",
 	"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
 }
+
+// quiet takes what net/http logs of handlers that break off on purpose.
+var quiet = log.New(io.Discard, "", 0)
 
 func newUpstream(t *testing.T, set ...func(*upstream)) *upstream {
 	t.Helper()

@@ -1,0 +1,368 @@
+package rest_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
+	"piedmont/mounts/mounttest"
+	"piedmont/mounts/rest"
+)
+
+// afterConfig answers everything but the configuration.
+func afterConfig(f http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/config") {
+			return false
+		}
+		f(w, r)
+		return true
+	}
+}
+
+func says(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// reading is every operation, each with its error.
+func reading(ctx context.Context, c *rest.Catalog) map[string]error {
+	errs := map[string]error{"TableExists": c.TableExists(ctx, mounttest.Caller, table)}
+	_, _, errs["ListNamespaces"] = c.ListNamespaces(ctx, mounttest.Caller, nil, mounts.Page{})
+	_, _, errs["ListNested"] = c.ListNamespaces(ctx, mounttest.Caller, db, mounts.Page{})
+	_, _, errs["ListTables"] = c.ListTables(ctx, mounttest.Caller, db, mounts.Page{})
+	_, errs["LoadNamespace"] = c.LoadNamespace(ctx, mounttest.Caller, db)
+	_, errs["LoadTable"] = c.LoadTable(ctx, mounttest.Caller, table, mounts.LoadOptions{})
+	return errs
+}
+
+// What an upstream, or something in front of it, may answer to any question. None of it
+// is an absence.
+func TestAnswersThatAreNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   mounts.Kind
+	}{
+		"html":                {says(200, "<html>sign in</html>"), mounts.BadGateway},
+		"empty":               {says(200, ""), mounts.BadGateway},
+		"truncated":           {says(200, `{"metadata":{"a":`), mounts.BadGateway},
+		"array":               {says(200, `[]`), mounts.BadGateway},
+		"another object":      {says(200, `{"status":"ok"}`), mounts.BadGateway},
+		"two objects":         {says(200, `{"metadata":{}}{}`), mounts.BadGateway},
+		"duplicate keys":      {says(200, `{"metadata":{},"metadata":{},"namespaces":[],"namespaces":[],"identifiers":[],"identifiers":[],"namespace":[],"namespace":[]}`), mounts.BadGateway},
+		"wrong types":         {says(200, `{"metadata":[],"namespaces":{},"identifiers":"x","namespace":7}`), mounts.BadGateway},
+		"wrong inner types":   {says(200, `{"metadata":"{}","namespaces":[["a"],[1]],"identifiers":[{"namespace":["db"],"name":1}],"namespace":["db"],"properties":{"k":1}}`), mounts.BadGateway},
+		"null entries":        {says(200, `{"metadata":null,"namespaces":[null],"identifiers":[null],"namespace":null}`), mounts.BadGateway},
+		"bad location":        {says(200, `{"metadata":{},"metadata-location":1,"next-page-token":1,"namespaces":[],"identifiers":[],"namespace":["db"],"properties":[]}`), mounts.BadGateway},
+		"not UTF-8":           {says(200, "{\"metadata\":{\"\xff\":1}}"), mounts.BadGateway},
+		"nested too deep":     {says(200, strings.Repeat(`{"metadata":`, 2000)+"1"+strings.Repeat("}", 2000)), mounts.BadGateway},
+		"204":                 {says(204, ""), mounts.BadGateway},
+		"206":                 {says(206, `{}`), mounts.BadGateway},
+		"304 unasked":         {says(304, ""), mounts.BadGateway},
+		"400 of a proxy":      {says(400, "bad request"), mounts.BadGateway},
+		"400 typed":           {says(400, `{"error":{"message":"m","type":"BadRequestException","code":400}}`), mounts.BadRequest},
+		"401":                 {says(401, `{"error":{"message":"m","type":"NotAuthorizedException","code":401}}`), mounts.Unavailable},
+		"403":                 {says(403, `{"error":{"message":"m","type":"ForbiddenException","code":403}}`), mounts.Unavailable},
+		"404 of a route":      {says(404, "404 page not found"), mounts.BadGateway},
+		"404 html":            {says(404, "<html>NoSuchTableException</html>"), mounts.BadGateway},
+		"404 of another type": {says(404, `{"error":{"message":"m","type":"NoSuchWarehouseException","code":404}}`), mounts.BadGateway},
+		"404 bare model":      {says(404, `{"message":"m","type":"NoSuchTableException","code":404}`), mounts.BadGateway},
+		"404 other code":      {says(404, `{"error":{"message":"m","type":"NoSuchTableException","code":500}}`), mounts.BadGateway},
+		"404 duplicate type":  {says(404, `{"error":{"type":"NoSuchTableException","type":"NoSuchNamespaceException","code":404}}`), mounts.BadGateway},
+		"500 typed as 404":    {says(500, `{"error":{"message":"m","type":"NoSuchTableException","code":404}}`), mounts.Unavailable},
+		"405":                 {says(405, ""), mounts.BadGateway},
+		"408":                 {says(408, ""), mounts.Timeout},
+		"419":                 {says(419, ""), mounts.Unavailable},
+		"429":                 {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, mounts.Unavailable},
+		"500":                 {says(500, "oops"), mounts.Unavailable},
+		"502":                 {says(502, ""), mounts.Unavailable},
+		"503":                 {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(503) }, mounts.Unavailable},
+		"504":                 {says(504, ""), mounts.Timeout},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, mounts.BadGateway},
+		"permanent redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusPermanentRedirect) }, mounts.BadGateway},
+		"announced too large": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "400000000")
+			w.WriteHeader(200)
+		}, mounts.BadGateway},
+		"connection closed": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, mounts.Unavailable},
+		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, `{"metadata":{}`)
+		}, mounts.BadGateway},
+		"broken gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, "not gzip at all")
+		}, mounts.BadGateway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := withTable(t, func(u *upstream) { u.endpoints = nil }) // so that no HEAD is sent, which has no body
+			m := u.mount()
+			u.server.Config.ErrorLog = quiet
+			u.intercept(afterConfig(c.answer))
+			for op, err := range reading(t.Context(), m) {
+				require.Error(t, err, op)
+				require.Equal(t, c.want, checkError(t, err), "%s: %v", op, err)
+			}
+			u.intercept(nil)
+			for op, err := range reading(t.Context(), m) {
+				require.NoError(t, err, "%s, once the upstream is well again", op)
+			}
+		})
+	}
+}
+
+// A list of nothing but names that can't be asked for isn't a fault.
+func TestNamesThatBreakTheRules(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	bad := `"", "\u001f", "a\u001fb", "a\nb", "..", "` + strings.Repeat("x", 2001) + `"`
+	u.intercept(afterConfig(func(w http.ResponseWriter, r *http.Request) {
+		levels, names := []string{}, []string{}
+		for name := range strings.SplitSeq(bad, ", ") {
+			levels = append(levels, "["+name+"]")
+			names = append(names, `{"namespace":["db"],"name":`+name+`}`)
+		}
+		if strings.HasSuffix(r.URL.Path, "/tables") {
+			_, _ = fmt.Fprintf(w, `{"identifiers":[%s,{"namespace":["db"],"name":"good"},{"namespace":["db","x"],"name":"other"}]}`, strings.Join(names, ","))
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"namespaces":[%s,["good"],["good","nested"],[]],"next-page-token":null}`, strings.Join(levels, ","))
+	}))
+	namespaces, next, err := c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
+	require.NoError(t, err)
+	require.Equal(t, []mounts.Namespace{{"good"}}, namespaces)
+	require.Empty(t, next)
+	tables, _, err := c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{})
+	require.NoError(t, err)
+	require.Equal(t, []mounts.Identifier{db.Table("good")}, tables)
+	require.EqualValues(t, 12, c.Stats().Skipped)
+}
+
+func TestTokensThatNeverEnd(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	list := func(next string) func(http.ResponseWriter, *http.Request) bool {
+		return afterConfig(says(200, fmt.Sprintf(`{"namespaces":[["a"]],"identifiers":[],"next-page-token":%q}`, next)))
+	}
+	u.intercept(list("again"))
+	_, next, err := c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
+	require.NoError(t, err)
+	require.Equal(t, "again", next)
+	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: next})
+	require.Equal(t, mounts.BadGateway, checkError(t, err))
+	_, _, err = c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Token: next})
+	require.Equal(t, mounts.BadGateway, checkError(t, err))
+
+	u.intercept(list(""))
+	_, next, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: "x"})
+	require.NoError(t, err)
+	require.Empty(t, next, "an empty token is no page: Java's client asks for ever there")
+	u.intercept(list(strings.Repeat("x", 20_000)))
+	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
+	require.Equal(t, mounts.BadGateway, checkError(t, err))
+}
+
+// Some upstreams (SeaweedFS 4.48) answer an empty list for a namespace that isn't there.
+func TestEmptyListsAreConfirmed(t *testing.T) {
+	u := withTable(t)
+	u.createNamespace(mounts.Namespace{"empty"}, nil)
+	c := u.mount()
+	u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/tables") && !r.URL.Query().Has("parent") {
+			return false
+		}
+		says(200, `{"identifiers":[],"namespaces":[]}`)(w, r)
+		return true
+	})
+	missing, empty := mounts.Namespace{"missing"}, mounts.Namespace{"empty"}
+	_, _, err := c.ListTables(t.Context(), mounttest.Caller, missing, mounts.Page{})
+	require.Equal(t, mounts.NoSuchNamespace, checkError(t, err))
+	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, missing, mounts.Page{})
+	require.Equal(t, mounts.NoSuchNamespace, checkError(t, err))
+	_, _, err = c.ListTables(t.Context(), mounttest.Caller, empty, mounts.Page{})
+	require.NoError(t, err)
+	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, empty, mounts.Page{})
+	require.NoError(t, err)
+}
+
+// endless writes until the client has gone.
+func endless(chunk string, pause time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"x":"`)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+			if pause > 0 {
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(pause)
+			}
+		}
+	}
+}
+
+func TestAnswersThatNeverEnd(t *testing.T) {
+	u := withTable(t, func(u *upstream) { u.endpoints = nil })
+	c := u.mount(func(o *rest.Options) { o.Timeout, o.MaxResponseBytes = 300*time.Millisecond, 1<<20 })
+	require.NoError(t, c.Health(t.Context()))
+	u.intercept(afterConfig(endless(strings.Repeat("y", 64<<10), 0)))
+	for op, err := range reading(t.Context(), c) {
+		require.Equal(t, mounts.BadGateway, checkError(t, err), op)
+	}
+	for name, f := range map[string]http.HandlerFunc{
+		"drip":   endless("y", 10*time.Millisecond),
+		"silent": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		u.intercept(afterConfig(f))
+		began := time.Now()
+		for op, err := range reading(t.Context(), c) {
+			require.Equal(t, mounts.Timeout, checkError(t, err), "%s: %s", name, op)
+		}
+		require.Less(t, time.Since(began), 5*time.Second)
+	}
+}
+
+// A gzip bomb is bounded by what it unpacks to.
+func TestUnpackedSizeCounts(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, _ = io.WriteString(z, `{"metadata":{"x":"`)
+	block := bytes.Repeat([]byte{'y'}, 1<<20)
+	for range 32 {
+		_, _ = z.Write(block)
+	}
+	_, _ = io.WriteString(z, `"}}`)
+	require.NoError(t, z.Close())
+	u := withTable(t)
+	c := u.mount(func(o *rest.Options) { o.MaxResponseBytes = 4 << 20 })
+	u.intercept(afterConfig(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	}))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.Equal(t, mounts.BadGateway, kindOfLoad(t, c))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(48<<20))
+}
+
+// A list of millions of empty entries would take a hundred times its size in memory.
+func TestListsOfManyEntriesAreBounded(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	u.intercept(afterConfig(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"namespaces":[`)
+		chunk := strings.Repeat("[],", 1<<16)
+		for range 65 {
+			_, _ = io.WriteString(w, chunk)
+		}
+		_, _ = io.WriteString(w, `[]]}`)
+	}))
+	_, _, err := c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
+	require.Equal(t, mounts.BadGateway, checkError(t, err))
+}
+
+// An upstream that is down stops neither New nor anything for longer than its timeout,
+// and works as soon as it is up.
+func TestDownAtTheStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	u := withTable(t)
+	c := u.mount(func(o *rest.Options) { o.URI = "http://" + address + "/iceberg" })
+	for op, err := range reading(t.Context(), c) {
+		require.Equal(t, mounts.Unavailable, checkError(t, err), op)
+	}
+	require.Error(t, c.Health(t.Context()))
+	l, err = net.Listen("tcp", address)
+	require.NoError(t, err)
+	up := &http.Server{Handler: u, ReadHeaderTimeout: time.Second}
+	go func() { _ = up.Serve(l) }()
+	t.Cleanup(func() { _ = up.Close() })
+	for op, err := range reading(t.Context(), c) {
+		require.NoError(t, err, op)
+	}
+	require.NoError(t, c.Health(t.Context()))
+}
+
+// Whoever gives up isn't told that something doesn't exist, and takes nobody along.
+func TestGivingUp(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	entered := make(chan struct{}, 10)
+	release := make(chan struct{})
+	u.intercept(afterConfig(func(w http.ResponseWriter, _ *http.Request) {
+		entered <- struct{}{}
+		<-release
+		stored := u.tables[key(table)]
+		_, _ = fmt.Fprintf(w, `{"metadata-location":%q,"metadata":%s}`, stored.location, stored.document)
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 1)
+	go func() {
+		_, err := c.LoadTable(ctx, mounttest.Caller, table, mounts.LoadOptions{})
+		errs <- err
+	}()
+	<-entered
+	cancel()
+	err := <-errs
+	require.Equal(t, mounts.Unavailable, checkError(t, err))
+	require.True(t, errors.Is(err, context.Canceled))
+	close(release)
+	load(t, c, table)
+}
+
+// Nothing but reads ever reaches the upstream, whatever happens: see ServeHTTP of the
+// fake, which reports each other method. The mount has no way to write.
+func TestReadOnly(t *testing.T) {
+	u := withTable(t, func(u *upstream) { u.secret = "s3cret" })
+	var m mounts.Mount = u.mount()
+	_, namespaces := m.(mounts.NamespaceWriter)
+	_, tables := m.(mounts.TableWriter)
+	_, renames := m.(mounts.TableRenamer)
+	require.False(t, namespaces || tables || renames)
+
+	tree, err := mounts.NewTree("piedmont", []mounts.Point{{At: mounts.Namespace{"legacy"}, Mount: m, Kind: "rest"}})
+	require.NoError(t, err)
+	ctx := t.Context()
+	at, err := tree.ResolveTable(ctx, mounttest.Caller, mounts.Namespace{"legacy", "db"}.Table("t"))
+	require.NoError(t, err)
+	_, err = tree.CreateNamespace(ctx, mounttest.Caller, at, nil)
+	require.Error(t, err)
+	require.Error(t, tree.DropNamespace(ctx, mounttest.Caller, at))
+	_, err = tree.UpdateProperties(ctx, mounttest.Caller, at, nil, map[string]string{"a": "b"})
+	require.Error(t, err)
+	_, err = tree.CreateTable(ctx, mounttest.Caller, at, []byte(`{}`))
+	require.Error(t, err)
+	_, err = tree.RegisterTable(ctx, mounttest.Caller, at, mounts.RegisterRequest{})
+	require.Error(t, err)
+	_, err = tree.CommitTable(ctx, mounttest.Caller, at, []byte(`{}`))
+	require.True(t, mounts.Is(err, mounts.Forbidden))
+	require.Error(t, tree.DropTable(ctx, mounttest.Caller, at, true))
+	require.Error(t, tree.RenameTable(ctx, mounttest.Caller, at, at))
+	for op, err := range reading(ctx, u.mount()) {
+		require.NoError(t, err, op)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for what := range u.calls {
+		require.True(t, what == "POST token" || strings.HasPrefix(what, "GET ") || strings.HasPrefix(what, "HEAD "), what)
+	}
+}
