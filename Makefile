@@ -10,7 +10,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 # minutes from empty caches and under 30 warm.
 STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 e2e:600 kit:300 vuln:120
 
-.PHONY: test test-quick build clean $(STAGES:%=stage-%)
+.PHONY: test test-quick build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
 test:
 	@.ci/stages $(STAGES)
@@ -45,9 +45,9 @@ stage-fuzz:
 	.ci/fuzz 3s
 
 # The other side of the metadata tests is iceberg-go's table package, which takes long to
-# compile, so it has a stage of its own.
+# compile, so it has a stage and a module file of its own.
 stage-differential:
-	go test -v -count=1 -tags differential -run Differential -timeout 15m ./native/metadata
+	go test -v -count=1 -tags differential -modfile native/metadata/testdata/differential.mod -run Differential -timeout 15m ./native/metadata
 
 # Real S3 and a real upstream REST catalog for the packages that speak to them.
 stage-storage:

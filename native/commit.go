@@ -187,6 +187,9 @@ func (c *Catalog) chain(p pointer, base *metadata.Document, batch []*pending) (c
 // apply checks one commit's requirements against a document and applies its updates.
 func (c *Catalog) apply(d *metadata.Document, location string, commit *metadata.Commit) (*metadata.Document, bool, error) {
 	if err := d.CheckRequirements(commit.Requirements); err != nil {
+		if commit.AlreadyIn(d) {
+			return nil, false, nil // sent again by a client that didn't hear the first answer
+		}
 		return nil, false, err
 	}
 	next, changed, err := d.Apply(commit.Updates, metadata.Options{Now: c.now(), MetadataLocation: location})

@@ -244,7 +244,7 @@ func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid st
 		if err != nil {
 			return nil, err
 		}
-		if same.UUID != uuid || !strings.HasPrefix(string(r.Key), string(at(l.String()))) {
+		if same.UUID != uuid || uuid == "" || !strings.HasPrefix(string(r.Key), string(at(l.String()))) {
 			return nil, overlap
 		}
 		conditions = append(conditions, Condition{Kind: AtVersion, Key: r.Key, Version: r.Version})
@@ -270,10 +270,13 @@ func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.
 		return nil, registerError(err)
 	}
 	d, err := metadata.Parse(raw.Raw())
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = d.Validate()
 	}
-	if err := c.checkPlaces(d); err != nil {
+	if err == nil {
+		err = c.checkPlaces(d)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := c.enter(ctx, op, id, d, l.Verbatim()); err != nil {
