@@ -99,6 +99,9 @@ func (c *Catalog) RenameTable(ctx context.Context, _ mounts.Caller, from, to mou
 		if err != nil {
 			return from.Restore(err)
 		}
+		if target == c && from.Inner().Equal(to.Inner()) {
+			return renameTaken(op, from, to, p) // one commit can't delete and write a key
+		}
 		if target != c {
 			for _, location := range []string{p.Location, p.Metadata} {
 				if _, _, err := target.storage.Find(location); err != nil {
@@ -150,16 +153,20 @@ func renameConflict(op string, from, to mounts.Target, lost *ConflictError) erro
 			if err != nil {
 				return err
 			}
-			return &mounts.Error{
-				Kind: mounts.AlreadyExists, Op: op, Name: from.Identifier().String(), Other: to.Identifier().String(),
-				Detail: "Cannot rename {name} to {other}. " + taken.Type.title() + " already exists",
-			}
+			return renameTaken(op, from, to, taken)
 		case Exists:
 			return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: to.Path.String()}
 		case AtVersion, PrefixEmpty:
 		}
 	}
 	return errLost
+}
+
+func renameTaken(op string, from, to mounts.Target, taken pointer) error {
+	return &mounts.Error{
+		Kind: mounts.AlreadyExists, Op: op, Name: from.Identifier().String(), Other: to.Identifier().String(),
+		Detail: "Cannot rename {name} to {other}. " + taken.Type.title() + " already exists",
+	}
 }
 
 // base is the last segment of a location.
