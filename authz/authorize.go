@@ -2,6 +2,8 @@ package authz
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cedar-policy/cedar-go"
@@ -24,17 +26,57 @@ type PolicyFile struct {
 type Authorizer struct {
 	policies *cedar.PolicySet
 	scopes   []scope
+	actions  map[types.EntityUID]types.Entity
 	made     *lru.Cache[question, bool]
 }
 
 // question is what a decision depends on.
 type question struct {
-	principal string // with groups and role
-	action    Action
-	typ       Type
-	mount     string
-	id        string
-	siblings  bool // asked for every child of the namespace id at once
+	about      subject
+	principal  string
+	groups     string
+	admin      bool
+	action     Action
+	typ        Type
+	inMount    bool
+	aboveMount bool
+	mount      string
+	id         string
+}
+
+// subject is which objects a question is about.
+type subject uint8
+
+const (
+	itself   subject = iota
+	children         // every child of the namespace, all at once
+	below            // whatever lies below the namespace
+)
+
+func ask(about subject, id Identity, action Action, typ Type, o Object) question {
+	return question{
+		about: about, principal: id.Caller.Principal, groups: groupsKey(id.Caller.Groups), admin: id.Admin,
+		action: action, typ: typ, inMount: o.InMount, mount: o.Mount, id: o.ID(),
+	}
+}
+
+// groupsKey tells any two lists of groups apart, whatever is in their names.
+func groupsKey(groups []string) string {
+	if len(groups) == 0 {
+		return ""
+	}
+	size := 0
+	for _, g := range groups {
+		size += len(g) + len("1000:")
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, g := range groups {
+		b.WriteString(strconv.Itoa(len(g)))
+		b.WriteByte(':')
+		b.WriteString(g)
+	}
+	return b.String()
 }
 
 // NewAuthorizer reads the policy files and adds the permit for admins. It fails on a file
@@ -45,7 +87,7 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Authorizer{policies: cedar.NewPolicySet()}
+	a := &Authorizer{policies: cedar.NewPolicySet(), actions: actionEntities()}
 	if a.made, err = lru.New[question, bool](decisions); err != nil {
 		return nil, fmt.Errorf("authorization: %w", err)
 	}
@@ -55,11 +97,15 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 			return nil, fmt.Errorf("policy file %s: %w", f.Name, err)
 		}
 		for i, p := range list {
-			id := fmt.Sprintf("%s:%d", f.Name, i)
-			if err := validate(id, p); err != nil {
+			err := validate(fmt.Sprintf("%s:%d", f.Name, i), p)
+			if err == nil {
+				err = checkNames(p)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("policy file %s, line %d: %w", f.Name, p.Position().Line, err)
 			}
-			a.policies.Add(cedar.PolicyID(id), p)
+			// Numbered, so that no file can take the place of another or of the admins'.
+			a.policies.Add(cedar.PolicyID(strconv.Itoa(len(a.scopes))), p)
 			a.scopes = append(a.scopes, scopeOf(p))
 		}
 	}
@@ -68,7 +114,7 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 
 // Allowed decides whether the identity may do that to the object.
 func (a *Authorizer) Allowed(id Identity, action Action, o Object) bool {
-	q := question{principal: principalKey(id), action: action, typ: o.Type, mount: o.mountKey(), id: o.ID()}
+	q := ask(itself, id, action, o.Type, o)
 	if allowed, ok := a.made.Get(q); ok {
 		return allowed
 	}
@@ -80,29 +126,10 @@ func (a *Authorizer) Allowed(id Identity, action Action, o Object) bool {
 func (a *Authorizer) decide(id Identity, action Action, o Object, objectID string) bool {
 	principal := principalOf(id)
 	uid := types.NewEntityUID(types.EntityType(o.Type), types.String(objectID))
-	decision, _ := cedar.Authorize(a.policies, &entities{principal: principal, object: o, id: uid}, cedar.Request{
+	decision, _ := cedar.Authorize(a.policies, &entities{actions: a.actions, principal: principal, object: o, id: uid}, cedar.Request{
 		Principal: principal.UID, Action: types.NewEntityUID("Action", types.String(action)), Resource: uid,
 	})
 	return decision == cedar.Allow
-}
-
-func (o Object) mountKey() string {
-	if !o.InMount {
-		return "-"
-	}
-	return "+" + o.Mount
-}
-
-// principalKey tells callers apart whose decisions may differ.
-func principalKey(id Identity) string {
-	if !id.Admin && len(id.Caller.Groups) == 0 {
-		return id.Caller.Principal
-	}
-	role := "\x00"
-	if id.Admin {
-		role = "\x00admin"
-	}
-	return id.Caller.Principal + role + "\x00" + strings.Join(id.Caller.Groups, "\x00")
 }
 
 func principalOf(id Identity) types.Entity {
@@ -139,25 +166,29 @@ func (a *Authorizer) LeadsToVisible(id Identity, o Object) bool {
 	if a.Visible(id, o) {
 		return true
 	}
-	q := question{principal: principalKey(id), action: NamespaceExists, typ: o.Type, mount: "below" + o.mountKey(), id: o.ID()}
+	q := ask(below, id, NamespaceExists, o.Type, o)
+	q.aboveMount = o.AboveMount
 	if visible, ok := a.made.Get(q); ok {
 		return visible
 	}
-	visible := a.somethingBelow(id, o)
+	visible := slices.ContainsFunc(objectTypes, func(t Type) bool { return a.somethingBelow(id, o, t) })
 	a.made.Add(q, visible)
 	return visible
 }
 
-func (a *Authorizer) somethingBelow(id Identity, o Object) bool {
-	permitted := false
-	for _, s := range a.scopes {
-		if !s.mayConcern(id) || !s.existence() {
+// somethingBelow decides whether an object of that type at or below the namespace could be
+// visible: some permit reaches there and no forbid surely hides all of them.
+func (a *Authorizer) somethingBelow(id Identity, o Object, typ Type) bool {
+	permitted, objectID := false, o.ID()
+	for i := range a.scopes {
+		s := &a.scopes[i]
+		if !s.mayConcern(id) || !s.sees(typ) {
 			continue
 		}
 		switch {
-		case !s.permit && s.hides(o):
+		case !s.permit && s.hides(o, objectID):
 			return false
-		case s.permit && s.reachesBelow(o):
+		case s.permit && s.reachesBelow(o, objectID):
 			permitted = true
 		}
 	}
@@ -177,8 +208,8 @@ func (a *Authorizer) VisibleChildren(id Identity, parent Object, typ Type, names
 	if len(names) == 0 {
 		return func(int) bool { return false }
 	}
-	if !a.tellsApart(existence(typ), parent) {
-		q := question{principal: principalKey(id), action: existence(typ), typ: typ, mount: parent.mountKey(), id: parent.ID(), siblings: true}
+	if !a.tellsApart(typ, parent) {
+		q := ask(children, id, existence(typ), typ, parent)
 		visible, ok := a.made.Get(q)
 		if !ok {
 			o := child(names[0])
@@ -192,9 +223,10 @@ func (a *Authorizer) VisibleChildren(id Identity, parent Object, typ Type, names
 
 // tellsApart says whether some policy could decide differently for two children of the
 // same type of the namespace.
-func (a *Authorizer) tellsApart(action Action, parent Object) bool {
-	for _, s := range a.scopes {
-		if s.about(action) && s.tellsApart(parent) {
+func (a *Authorizer) tellsApart(typ Type, parent Object) bool {
+	id := parent.ID()
+	for i := range a.scopes {
+		if s := &a.scopes[i]; s.sees(typ) && s.tellsApart(parent, id) {
 			return true
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	View      Type = "View"
 )
 
+var objectTypes = []Type{Namespace, Table, View}
+
 // Object is what a decision is about: a canonical path in the whole tree and the mount
 // point that answers for it.
 type Object struct {
@@ -28,11 +30,13 @@ type Object struct {
 	// Mount is the dotted path of the mount point; InMount is false outside every mount.
 	Mount   string
 	InMount bool
+	// AboveMount is whether mount points lie below the namespace.
+	AboveMount bool
 }
 
 // NamespaceOf is the object of a resolved namespace.
 func NamespaceOf(t mounts.Target) Object {
-	o := Object{Type: Namespace, Path: t.Path}
+	o := Object{Type: Namespace, Path: t.Path, AboveMount: t.AboveMount()}
 	o.setMount(t)
 	return o
 }
@@ -60,14 +64,10 @@ func (o *Object) setMount(t mounts.Target) {
 // ID is the object's Cedar id: each level with "%" as %25 and "." as %2E, joined by
 // dots, so that two objects never share one. The root namespace is "".
 func (o Object) ID() string {
-	id := namespaceID(o.Path)
 	if o.Type == Namespace {
-		return id
+		return namespaceID(o.Path)
 	}
-	if id == "" {
-		return escape(o.Name)
-	}
-	return id + "." + escape(o.Name)
+	return joinLevels(o.Path, o.Name)
 }
 
 func (o Object) name() string {
@@ -84,11 +84,23 @@ func namespaceID(n mounts.Namespace) string {
 	case 1:
 		return escape(n[0])
 	}
-	levels := make([]string, len(n))
-	for i, level := range n {
-		levels[i] = escape(level)
+	return joinLevels(n.Parent(), n.Last())
+}
+
+// joinLevels makes one string of the levels and the name below them.
+func joinLevels(n mounts.Namespace, name string) string {
+	size := len(name)
+	for _, level := range n {
+		size += len(level) + 1
 	}
-	return strings.Join(levels, ".")
+	var b strings.Builder
+	b.Grow(size)
+	for _, level := range n {
+		b.WriteString(escape(level))
+		b.WriteByte('.')
+	}
+	b.WriteString(escape(name))
+	return b.String()
 }
 
 var escaper = strings.NewReplacer("%", "%25", ".", "%2E")
@@ -103,18 +115,33 @@ func escape(level string) string {
 // entities gives Cedar the object's own entity and those above it as they are asked for.
 // The principal's is made once for each decision.
 type entities struct {
+	actions   map[types.EntityUID]types.Entity
 	principal types.Entity
 	object    Object
 	id        types.EntityUID
 }
 
-// Get returns the principal, the object or a namespace above it.
+// actionEntities puts each action into its group.
+func actionEntities() map[types.EntityUID]types.Entity {
+	all := map[types.EntityUID]types.Entity{}
+	for action, group := range actionGroups {
+		uid := types.NewEntityUID("Action", types.String(action))
+		all[uid] = types.Entity{UID: uid, Parents: types.NewEntityUIDSet(types.NewEntityUID("Action", types.String(group)))}
+	}
+	return all
+}
+
+// Get returns the principal, an action, the object or a namespace above it.
 func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 	if uid == e.principal.UID {
 		return e.principal, true
 	}
 	if uid == e.id {
 		return e.object.entity(uid), true
+	}
+	if uid.Type == "Action" {
+		action, ok := e.actions[uid]
+		return action, ok
 	}
 	if uid.Type != types.EntityType(Namespace) {
 		return types.Entity{UID: uid}, uid.Type == "Mount" || uid.Type == "Group" || uid.Type == "Role"
