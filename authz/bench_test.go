@@ -1,0 +1,102 @@
+package authz
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func BenchmarkCredential(b *testing.B) {
+	c := &clock{at: time.Now()}
+	a := newAuthenticator(b, &memory{}, c)
+	token, _, err := a.Token("etl", secretETL)
+	require.NoError(b, err)
+	for name, credential := range map[string]string{"key": "etl:" + secretETL, "token": token} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Credential(ctx, credential); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("token first seen", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := a.tokens.verify(ctx, token); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sign", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := a.Token("etl", secretETL); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// manyPolicies permit n teams one namespace each, and the last one to the group that asks.
+func manyPolicies(n int) string {
+	var text strings.Builder
+	for i := range n - 1 {
+		fmt.Fprintf(&text, "permit(principal in Group::\"team%d\", action in Action::\"read\", resource in Namespace::\"area%d\");\n", i, i)
+	}
+	text.WriteString(`permit(principal in Group::"readers", action in Action::"read", resource in Namespace::"sales");`)
+	return text.String()
+}
+
+func BenchmarkAllowed(b *testing.B) {
+	id, o := user("etl", "writers", "readers"), table("sales/eu", "orders")
+	for _, n := range []int{1, 20, 1000} {
+		a := authorizer(b, manyPolicies(n))
+		b.Run(fmt.Sprintf("remembered/policies=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !a.Allowed(id, LoadTable, o) {
+					b.Fatal("denied")
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("decided/policies=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !a.decide(id, LoadTable, o, o.ID()) {
+					b.Fatal("denied")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkVisibleChildren(b *testing.B) {
+	id, parent := user("etl", "readers"), namespace("sales/eu")
+	for name, extra := range map[string]string{
+		"uniform": "", "told apart": `forbid(principal, action, resource) when { resource.name like "secret_*" };`,
+	} {
+		a := authorizer(b, manyPolicies(20), extra)
+		for _, n := range []int{300, 1000} {
+			names := make([]string, n)
+			for i := range names {
+				names[i] = fmt.Sprintf("table_%04d", i)
+			}
+			b.Run(fmt.Sprintf("%s/names=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					visible := a.VisibleChildren(id, parent, Table, names)
+					for i := range names {
+						if !visible(i) {
+							b.Fatal("hidden")
+						}
+					}
+				}
+			})
+		}
+	}
+}
