@@ -32,7 +32,9 @@ func (b *broken) LoadTable(context.Context, mounts.Caller, mounts.Identifier, mo
 	return nil, b.fail()
 }
 
-func (b *broken) TableExists(context.Context, mounts.Caller, mounts.Identifier) error { return b.fail() }
+func (b *broken) TableExists(context.Context, mounts.Caller, mounts.Identifier) error {
+	return b.fail()
+}
 
 func (b *broken) Close() error { return nil }
 
