@@ -112,6 +112,7 @@ func TestTokenAnswersThatAreNone(t *testing.T) {
 		"too large":     {200, `{"access_token":"` + strings.Repeat("a", 1<<20) + `"}`, mounts.BadGateway},
 		"refused":       {403, ``, mounts.Unavailable},
 		"no such route": {404, ``, mounts.BadGateway},
+		"an absence":    {404, `{"error":{"message":"m","type":"NoSuchTableException","code":404}}`, mounts.BadGateway},
 		"redirect":      {307, ``, mounts.BadGateway},
 		"down":          {500, ``, mounts.Unavailable},
 	} {

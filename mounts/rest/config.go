@@ -55,8 +55,10 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 		address += "?warehouse=" + escapeQuery(c.warehouse)
 	}
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
+	refused, ok := err.(*statusError) //nolint:errorlint // a wrapped one is about a token
 	switch {
-	case absent(err, typeNoWarehouse):
+	case ok && refused.typ != "" && (refused.status == http.StatusNotFound || refused.status == http.StatusBadRequest):
+		// The types differ: Polaris says NotFoundException, and 400 where none was named.
 		return nil, &fault{kind: mounts.Unavailable, text: "does not know the warehouse that the mount names", err: err}
 	case err != nil:
 		return nil, fmt.Errorf("get the configuration: %w", err)

@@ -186,6 +186,15 @@ func TestUnknownWarehouse(t *testing.T) {
 	c := u.mount(func(o *rest.Options) { o.Warehouse = "another" })
 	require.Equal(t, mounts.Unavailable, kindOfLoad(t, c), "the mount is wrong, the table isn't absent")
 	require.Error(t, c.Health(t.Context()))
+	for _, answer := range []http.HandlerFunc{
+		says(404, `{"error":{"message":"Unable to find warehouse","type":"NotFoundException","code":404}}`),
+		says(404, `{"error":{"message":"m","type":"NoSuchTableException","code":404}}`),
+		says(400, `{"error":{"message":"Please specify a warehouse","type":"BadRequestException","code":400}}`),
+	} {
+		u.intercept(func(w http.ResponseWriter, r *http.Request) bool { answer(w, r); return true })
+		require.Equal(t, mounts.Unavailable, kindOfLoad(t, c))
+		require.Equal(t, mounts.Unavailable, checkError(t, c.TableExists(t.Context(), mounttest.Caller, table)))
+	}
 }
 
 func TestEndpointsAreHonoured(t *testing.T) {

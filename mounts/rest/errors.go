@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"piedmont/cache"
 	"piedmont/cache/rawjson"
 	"piedmont/mounts"
 )
@@ -20,7 +21,6 @@ const (
 	typeNoTable        = "NoSuchTableException"
 	typeNoIcebergTable = "NoSuchIcebergTableException"
 	typeNoFile         = "NotFoundException"
-	typeNoWarehouse    = "NoSuchWarehouseException"
 )
 
 // statusError is an answer of the upstream that isn't the one asked for. What it says in
@@ -51,17 +51,17 @@ func clip(s string) string {
 }
 
 // absent says whether the upstream itself said that what was asked for isn't there, in
-// one of these types.
+// one of these types. A wrapped error is about a configuration or a token, whatever its type.
 func absent(err error, types ...string) bool {
-	var s *statusError
-	return errors.As(err, &s) && s.status == http.StatusNotFound && slices.Contains(types, s.typ)
+	s, ok := err.(*statusError) //nolint:errorlint // see above
+	return ok && s.status == http.StatusNotFound && slices.Contains(types, s.typ)
 }
 
 // untypedMissing is a 404 of something that is no catalog: a route in between, or a
 // prefix that isn't valid any more.
 func untypedMissing(err error) bool {
-	var s *statusError
-	return errors.As(err, &s) && s.status == http.StatusNotFound && s.typ == ""
+	s, ok := err.(*statusError) //nolint:errorlint // as absent
+	return ok && s.status == http.StatusNotFound && s.typ == ""
 }
 
 // fault is a failure whose kind is known where it happens. text follows "The catalog
@@ -105,7 +105,10 @@ func classify(err error) (mounts.Kind, string) {
 	var f *fault
 	var s *statusError
 	var timeout net.Error
+	var panicked *cache.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		return mounts.Internal, "could not be asked: a fault in this server"
 	case errors.As(err, &f):
 		return f.kind, f.text
 	case errors.As(err, &s):

@@ -10,8 +10,8 @@ import (
 	"piedmont/mounts"
 )
 
-// maxToken bounds a page token, which goes to clients and comes back in a URL.
-const maxToken = 16 << 10
+// maxToken bounds a page token, which goes to clients sealed and comes back in a URL.
+const maxToken = 4 << 10
 
 // ListNamespaces lists the direct children of a namespace, a page of the upstream's at a
 // time and with its tokens. An upstream that doesn't page answers all at once, however

@@ -43,6 +43,8 @@ func NewDocuments(maxBytes int64) *Documents {
 // Unavailable or Timeout where the upstream didn't answer or refused our credential.
 func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
 	const op = "loadTable"
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	e, err := c.entry(ctx, id)
 	switch {
 	case noTable(err):
@@ -91,6 +93,8 @@ func noSuchTable(op string, id mounts.Identifier, cause error) error {
 // metadata file is gone.
 func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
 	const op = "tableExists"
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	found, err := c.head(ctx, id)
 	if found {
 		return nil
@@ -109,8 +113,6 @@ func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Id
 
 // head is false where a load must decide.
 func (c *Catalog) head(ctx context.Context, id mounts.Identifier) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	s, err := c.settings(ctx)
 	if err != nil || !s.offers[tableExists] {
 		return false, err
@@ -147,7 +149,8 @@ func (c *Catalog) fresh(key DocumentKey) (*Entry, bool) {
 	return e, ok && c.now().Sub(e.asked) < c.freshFor
 }
 
-// load asks the upstream, with the tag of what is known.
+// load asks the upstream, with the tag of what is known. Its context is no caller's, so it
+// has a deadline of its own.
 func (c *Catalog) load(ctx context.Context, key DocumentKey, id mounts.Identifier) (*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
