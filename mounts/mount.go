@@ -149,6 +149,20 @@ type TableRenamer interface {
 	RenameTable(ctx context.Context, c Caller, from, to Target) error
 }
 
+// TableChange is one table's share of a transaction: a CommitTableRequest, unread, and the
+// table that its identifier was resolved to.
+type TableChange struct {
+	Target Target
+	Body   []byte
+}
+
+// TransactionCommitter changes several tables at once, also in several mounts it owns: all
+// or none. Errors are those of TableWriter.CommitTable, in the names of the tree, BadRequest
+// where a table stands twice, and Forbidden where it doesn't own one of the mounts.
+type TransactionCommitter interface {
+	CommitTransaction(ctx context.Context, c Caller, changes []TableChange) error
+}
+
 // HealthChecker is a mount that can tell whether its source answers.
 type HealthChecker interface {
 	// Health asks the source something cheap. The error may hold hosts: it is shown to

@@ -189,3 +189,32 @@ func (p *Point) renames() bool {
 	_, ok := p.Mount.(TableRenamer)
 	return ok
 }
+
+// CommitTransaction changes several tables at once, all or none. With a table of a mount
+// that can't be written it is Forbidden, as a commit to that table is.
+func (t *Tree) CommitTransaction(ctx context.Context, c Caller, changes []TableChange) error {
+	const op = "commitTransaction"
+	var committer TransactionCommitter
+	for _, change := range changes {
+		at := change.Target
+		if at.Point == nil || at.noTables() && at.Point.commits() {
+			return at.noSuchTable(op)
+		}
+		if !at.Point.commits() {
+			return &Error{
+				Kind: Forbidden, Op: op, Name: at.Identifier().String(), Other: at.Point.describe(),
+				Detail: "The {other} is read-only: '{name}' can't be part of a transaction; nothing was changed",
+			}
+		}
+		committer, _ = at.Point.Mount.(TransactionCommitter)
+	}
+	if committer == nil {
+		return &Error{Kind: BadRequest, Op: op, Detail: "The transaction changes no table"}
+	}
+	return committer.CommitTransaction(ctx, c, changes)
+}
+
+func (p *Point) commits() bool {
+	_, ok := p.Mount.(TransactionCommitter)
+	return ok
+}

@@ -61,6 +61,8 @@ var (
 	_ mounts.NamespaceWriter = (*Catalog)(nil)
 	_ mounts.TableWriter     = (*Catalog)(nil)
 	_ mounts.TableRenamer    = (*Catalog)(nil)
+
+	_ mounts.TransactionCommitter = (*Catalog)(nil)
 )
 
 // New makes a catalog. It fails where an option is missing or the warehouse lies in no

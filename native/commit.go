@@ -39,14 +39,21 @@ func (c *Catalog) CommitTable(ctx context.Context, _ mounts.Caller, id mounts.Id
 	})
 }
 
-// commitCreate ends a staged create: the updates build the table from nothing.
+// commitCreate ends a staged create.
 func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, commit *metadata.Commit) (*mounts.Table, error) {
 	const op = "updateTable"
+	d, err := c.built(ctx, op, id, commit)
+	if err != nil {
+		return nil, err
+	}
+	return c.create(ctx, op, id, d)
+}
+
+// built is the document that the updates of a create make from nothing.
+func (c *Catalog) built(ctx context.Context, op string, id mounts.Identifier, commit *metadata.Commit) (*metadata.Document, error) {
 	if err := c.mustBeFree(ctx, op, id); err != nil {
-		var e *mounts.Error
-		if errors.As(err, &e) && e.Kind == mounts.AlreadyExists {
-			// Java's clients know this case by 409 and these words.
-			e.Detail = "Requirement failed: table already exists: {name}"
+		if mounts.Is(err, mounts.AlreadyExists) {
+			return nil, alreadyCreated(op, id)
 		}
 		return nil, err
 	}
@@ -58,10 +65,7 @@ func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, commit
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkPlaces(d); err != nil {
-		return nil, err
-	}
-	return c.create(ctx, op, id, d)
+	return d, c.checkPlaces(d)
 }
 
 // lost takes a batch that lost its swap to another process: it gives up on commits that
@@ -240,45 +244,12 @@ func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, p pointer, r R
 	if last == nil {
 		return nil
 	}
-	next := p
-	next.Metadata, next.UUID, next.Location = last.location.Verbatim(), last.document.UUID(), last.document.Location()
-	value, err := next.encode()
+	s, err := c.swapping(ctx, p, r, last)
 	if err != nil {
 		return err
 	}
-	conditions := []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}
-	changes := []Change{put(r.Key, value)}
-	if next.Location != p.Location {
-		moved, more, err := c.relocate(ctx, p, next)
-		if err != nil {
-			return err
-		}
-		conditions, changes = append(conditions, moved...), append(changes, more...)
-	}
-	err = c.registry.Commit(ctx, conditions, changes)
+	err = c.registry.Commit(ctx, s.conditions, s.changes)
 	return committed("updateTable", id.String(), err, func(*ConflictError) error { return errLost })
-}
-
-// relocate moves a table's entry in the index of locations.
-func (c *Catalog) relocate(ctx context.Context, from, to pointer) ([]Condition, []Change, error) {
-	target, err := vend.ParseLocation(to.Location)
-	if err != nil {
-		return nil, nil, err
-	}
-	source, err := vend.ParseLocation(from.Location)
-	if err == nil && source.Equal(target) {
-		return nil, nil, nil // another spelling of the same place
-	}
-	var changes []Change
-	if err == nil {
-		changes = append(changes, remove(locationKey(source, c.id, from.Object)))
-	}
-	conditions, err := c.apart(ctx, "updateTable", target, to.UUID)
-	if err != nil {
-		return nil, nil, err
-	}
-	where, err := encode(place{UUID: to.UUID})
-	return conditions, append(changes, put(locationKey(target, c.id, from.Object), where)), err
 }
 
 // acknowledge answers a chain whose swap is durable: each commit with the document it

@@ -170,34 +170,16 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d
 	return c.keep(f), nil
 }
 
-// enter makes a name, its index entry and its location in one registry commit. Any error
-// but CommitStateUnknown means that surely nothing was entered.
+// enter puts a table into the registry. Any error but CommitStateUnknown means that surely
+// nothing was entered.
 func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document, location string) error {
-	l, err := vend.ParseLocation(d.Location())
-	if err != nil {
-		return err
-	}
-	p := pointer{Type: typeTable, Object: uuid.NewString(), UUID: d.UUID(), Location: d.Location(), Metadata: location}
-	value, err := p.encode()
-	if err != nil {
-		return err
-	}
-	where, err := encode(place{UUID: p.UUID})
-	if err != nil {
-		return err
-	}
+	object := newObject()
 	return retry(ctx, op, id.String(), func() error {
-		apart, err := c.apart(ctx, op, l, p.UUID)
+		s, err := c.entering(ctx, op, id, object, d, location)
 		if err != nil {
 			return err
 		}
-		conditions := append([]Condition{
-			{Kind: Absent, Key: objectKey(c.id, id)},
-			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
-		}, apart...)
-		err = c.registry.Commit(ctx, conditions, []Change{
-			put(objectKey(c.id, id), value), put(tableKey(c.id, id), nil), put(locationKey(l, c.id, p.Object), where),
-		})
+		err = c.registry.Commit(ctx, s.conditions, s.changes)
 		return committed(op, id.String(), err, func(lost *ConflictError) error { return enterConflict(op, id, lost) })
 	})
 }
@@ -217,10 +199,6 @@ func enterConflict(op string, id mounts.Identifier, lost *ConflictError) error {
 // location. A table of the same uuid at the very same location is the same table under
 // another name, as when one is registered a second time; it must stay while we enter.
 func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string) ([]Condition, error) {
-	overlap := &mounts.Error{
-		Kind: mounts.BadRequest, Op: op,
-		Detail: "Invalid location: it lies inside or around the location of another table: " + l.Verbatim(),
-	}
 	var conditions []Condition
 	for _, around := range above(l) {
 		r, err := c.registry.Scan(ctx, at(around), "", 1)
@@ -228,7 +206,7 @@ func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid st
 			return nil, unavailable(op, "", err)
 		}
 		if len(r) > 0 {
-			return nil, overlap
+			return nil, overlap(op, l)
 		}
 		conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
 	}
@@ -245,11 +223,18 @@ func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid st
 			return nil, err
 		}
 		if same.UUID != uuid || uuid == "" || !strings.HasPrefix(string(r.Key), string(at(l.String()))) {
-			return nil, overlap
+			return nil, overlap(op, l)
 		}
 		conditions = append(conditions, Condition{Kind: AtVersion, Key: r.Key, Version: r.Version})
 	}
 	return conditions, nil
+}
+
+func overlap(op string, l vend.Location) error {
+	return &mounts.Error{
+		Kind: mounts.BadRequest, Op: op,
+		Detail: "Invalid location: it lies inside or around the location of another table: " + l.Verbatim(),
+	}
 }
 
 // RegisterTable enters an existing metadata file as a table. Its uuid is kept.

@@ -52,16 +52,17 @@ func can[Capability any](m mounts.Mount) bool {
 }
 
 const (
-	pathNamespaces = "namespaces"
-	pathNamespace  = "namespaces/{namespace}"
-	pathProperties = "namespaces/{namespace}/properties"
-	pathTables     = "namespaces/{namespace}/tables"
-	pathTable      = "namespaces/{namespace}/tables/{table}"
-	pathRegister   = "namespaces/{namespace}/register"
-	pathMetrics    = "namespaces/{namespace}/tables/{table}/metrics"
-	pathRename     = "tables/rename"
-	pathViews      = "namespaces/{namespace}/views"
-	pathView       = "namespaces/{namespace}/views/{view}"
+	pathNamespaces  = "namespaces"
+	pathNamespace   = "namespaces/{namespace}"
+	pathProperties  = "namespaces/{namespace}/properties"
+	pathTables      = "namespaces/{namespace}/tables"
+	pathTable       = "namespaces/{namespace}/tables/{table}"
+	pathRegister    = "namespaces/{namespace}/register"
+	pathMetrics     = "namespaces/{namespace}/tables/{table}/metrics"
+	pathRename      = "tables/rename"
+	pathTransaction = "transactions/commit"
+	pathViews       = "namespaces/{namespace}/views"
+	pathView        = "namespaces/{namespace}/views/{view}"
 )
 
 // endpoints is what some mount of the view can do. It is the union: with an intersection

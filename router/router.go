@@ -103,6 +103,7 @@ var operations = []operation{
 	{endpoint{"POST", pathRegister, can[mounts.TableWriter]}, "registerTable", (*Router).registerTable, true, false},
 	{endpoint{"POST", pathMetrics, nil}, "reportMetrics", (*Router).reportMetrics, false, false},
 	{endpoint{"POST", pathRename, can[mounts.TableRenamer]}, "renameTable", (*Router).renameTable, false, false},
+	{endpoint{"POST", pathTransaction, can[mounts.TransactionCommitter]}, "commitTransaction", (*Router).commitTransaction, true, false},
 	{endpoint{"GET", pathViews, nil}, "listViews", (*Router).listViews, false, true},
 	{endpoint{"POST", pathViews, nil}, "createView", (*Router).createView, false, true},
 	{endpoint{"GET", pathView, nil}, "loadView", (*Router).noSuchView, false, true},
