@@ -10,17 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxAliasDepth bounds nesting, and with it what aliases can blow up to.
-const maxDepth = 20
-
 // decoder fills structs from YAML nodes by their yaml tags. It does what the library's own
 // strict mode does not: it goes on after a fault, names the path, and knows the nearest
-// key to one that doesn't exist.
+// key to one that doesn't exist. It goes no deeper than the structs do.
 type decoder struct {
 	dir    string
 	faults Faults
-	lines  map[string]int // by path
-	depth  int
+	lines  map[string]int  // by path
+	secret map[string]bool // by path: whether the value came from ${env:} or ${file:}
 }
 
 func (d *decoder) decode(n *yaml.Node, into any) { d.value("", n, reflect.ValueOf(into).Elem()) }
@@ -32,12 +29,6 @@ func (d *decoder) fault(path string, n *yaml.Node, format string, args ...any) {
 var durationType = reflect.TypeFor[time.Duration]()
 
 func (d *decoder) value(path string, n *yaml.Node, v reflect.Value) {
-	if d.depth++; d.depth > maxDepth {
-		d.fault(path, n, "nested too deeply")
-		d.depth--
-		return
-	}
-	defer func() { d.depth-- }()
 	if n.Kind == yaml.AliasNode {
 		d.fault(path, n, "aliases aren't supported")
 		return
@@ -113,6 +104,7 @@ func (d *decoder) scalar(path string, n *yaml.Node, v reflect.Value) {
 		d.fault(path, n, "%s", err)
 		return
 	}
+	d.secret[path] = text != n.Value
 	switch {
 	case v.Type() == durationType:
 		t, err := time.ParseDuration(text)

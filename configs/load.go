@@ -1,7 +1,10 @@
 package configs
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -57,21 +60,34 @@ func Load(path string) (Config, error) {
 // Parse reads the text of a configuration. Relative ${file:} paths are below dir. The
 // error is Faults.
 func Parse(text []byte, dir string) (Config, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return Config{}, Faults{{Path: "the file", Text: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+	doc, err := document(text)
+	if err != nil {
+		return Config{}, Faults{{Path: "the file", Text: err.Error()}}
 	}
 	var c Config
-	d := decoder{dir: dir, lines: map[string]int{}}
+	d := decoder{dir: dir, lines: map[string]int{}, secret: map[string]bool{}}
 	if len(doc.Content) > 0 {
 		d.decode(doc.Content[0], &c)
 	}
 	c.fill()
-	v := validator{faults: d.faults, lines: d.lines}
+	v := newValidator(&d)
 	v.config(&c)
 	if len(v.faults) == 0 {
 		return c, nil
 	}
+	// Both passes report in their own order; readers go by lines.
 	sort.SliceStable(v.faults, func(i, j int) bool { return v.faults[i].Line < v.faults[j].Line })
 	return Config{}, v.faults
+}
+
+// document reads the one YAML document of the text; none at all is an empty one.
+func document(text []byte) (doc yaml.Node, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return doc, fmt.Errorf("not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return doc, errors.New("more than one YAML document: what follows the second --- would be ignored")
+	}
+	return doc, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -12,10 +13,32 @@ import (
 type validator struct {
 	faults Faults
 	lines  map[string]int
+	secret map[string]bool
+	faulty map[string]bool // paths that couldn't be decoded
 }
 
+func newValidator(d *decoder) *validator {
+	v := &validator{faults: d.faults, lines: d.lines, secret: d.secret, faulty: map[string]bool{}}
+	for _, f := range d.faults {
+		v.faulty[f.Path] = true
+	}
+	return v
+}
+
+// fault adds one, unless the value couldn't be decoded: "missing" would say it twice.
 func (v *validator) fault(path, format string, args ...any) {
+	if v.faulty[path] {
+		return
+	}
 	v.faults = append(v.faults, Fault{Path: path, Line: v.line(path), Text: fmt.Sprintf(format, args...)})
+}
+
+// quoted is " 'name'" for a text, and nothing where the name came from ${env:} or ${file:}.
+func (v *validator) quoted(path, name string) string {
+	if v.secret[path] {
+		return ""
+	}
+	return " '" + name + "'"
 }
 
 // line is that of the value, or of the nearest one around it.
@@ -51,14 +74,19 @@ func (v *validator) config(c *Config) {
 	}
 	for i, id := range c.Detached {
 		if ids[id] {
-			v.fault(fmt.Sprintf("detached[%d]", i), "a mount names the id %s", id)
+			at := fmt.Sprintf("detached[%d]", i)
+			v.fault(at, "a mount names the id%s", v.quoted(at, id))
 		}
 	}
 	v.auth(&c.Auth)
 }
 
 func (v *validator) address(path, address string) {
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
 		v.fault(path, "want an address like 127.0.0.1:8181")
 	}
 }
@@ -66,7 +94,7 @@ func (v *validator) address(path, address string) {
 // unique takes a name once.
 func (v *validator) unique(path, what, name string, taken map[string]bool) {
 	if taken[name] {
-		v.fault(path, "%s '%s' stands twice", what, name)
+		v.fault(path, "%s%s stands twice", what, v.quoted(path, name))
 	}
 	taken[name] = true
 }
@@ -143,7 +171,7 @@ func (v *validator) mount(path string, m *Mount, profiles, ats, ids map[string]b
 		at := fmt.Sprintf("%s.storage[%d]", path, i)
 		v.unique(at, "the profile", name, used)
 		if !profiles[name] {
-			v.fault(at, "no storage profile has the name '%s'", name)
+			v.fault(at, "no storage profile has the name%s", v.quoted(at, name))
 		}
 	}
 	for i, level := range m.Source {
