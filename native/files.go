@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -145,8 +146,14 @@ func number(location string) int {
 }
 
 // write makes the file. Whatever the error, the registry doesn't point to the file, so
-// surely nothing was committed.
-func (f file) write(ctx context.Context) error {
+// surely nothing was committed. A panic is an error too: commits write on goroutines of
+// their own, where it would end the process.
+func (f file) write(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &mounts.Error{Kind: mounts.Internal, Op: "write metadata file", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
 	data := f.document.Bytes()
 	if f.gzipped {
 		var b bytes.Buffer
