@@ -23,17 +23,14 @@ type Options struct {
 // builder is a document under construction: the members of the base, and of those that
 // updates touched a decoded form. Nothing is decoded before it is touched.
 type builder struct {
-	r    *reader // for what is decoded of the base
+	members
+	header
 	base *Document
 	opt  Options
 	now  int64
-	top  rawjson.Object
-	header
 
-	lists     map[string]*list
-	reuse     map[string]*identities // see known
-	fieldIDs  map[string]int         // of partition fields, by specField.key
-	decoded   *schema                // the current schema, if it is decodedID
+	fieldIDs  map[string]int // of partition fields, by specField.key
+	decoded   *schema        // the current schema, if it is decodedID
 	decodedID int
 	keys      *keyList
 	gone      map[int64]bool // removed snapshots that something may still refer to
@@ -87,9 +84,9 @@ func (d *Document) Apply(updates []Update, o Options) (next *Document, changed b
 
 func newBuilder(base *Document, o Options) *builder {
 	b := &builder{
-		r:    &reader{what: "table metadata"},
-		base: base, opt: o, now: o.Now.UnixMilli(),
-		lists: map[string]*list{}, reuse: map[string]*identities{}, fieldIDs: map[string]int{}, gone: map[int64]bool{},
+		members: newMembers("table metadata"),
+		base:    base, opt: o, now: o.Now.UnixMilli(),
+		fieldIDs: map[string]int{}, gone: map[int64]bool{},
 		lastSchema: lastAdded, lastSpec: lastAdded, lastOrder: lastAdded,
 	}
 	if base != nil {
@@ -118,29 +115,16 @@ func (b *builder) apply(updates []Update) error {
 	return b.r.err
 }
 
-// list is one of the arrays of objects with an id, decoded on first use.
+// list is one of the arrays of objects with an id, which v1 may keep in older forms.
 func (b *builder) list(name string) *list {
 	if l := b.lists[name]; l != nil {
 		return l
 	}
-	l := readList(b.r, &b.top, name, idKeyOf(name))
+	l := b.members.list(name)
 	if b.version == 1 && l.live == 0 {
 		b.readLegacy(name, l)
 	}
-	b.lists[name] = l
 	return l
-}
-
-func idKeyOf(list string) string {
-	switch list {
-	case "schemas":
-		return "schema-id"
-	case "partition-specs":
-		return "spec-id"
-	case "sort-orders":
-		return "order-id"
-	}
-	return "snapshot-id" // both kinds of statistics
 }
 
 // readLegacy fills a list that a v1 document keeps in the form from before there were
@@ -176,19 +160,6 @@ func legacySpec(r *reader, fields json.RawMessage) json.RawMessage {
 		s.fields = append(s.fields, &specField{object: f})
 	}
 	return s.render("spec-id", 0)
-}
-
-// member is a top-level object, decoded on first use into *at.
-func (b *builder) member(at **rawjson.Object, name string) *rawjson.Object {
-	if *at == nil {
-		raw, _ := b.top.Get(name)
-		o := &rawjson.Object{}
-		if !rawjson.IsNull(raw) {
-			o = &b.r.object(raw, name).Object
-		}
-		*at = o
-	}
-	return *at
 }
 
 func (b *builder) properties() *rawjson.Object { return b.member(&b.props, "properties") }

@@ -1,7 +1,5 @@
 package metadata
 
-import "piedmont/cache/rawjson"
-
 // Commit is a decoded CommitTableRequest: what must hold, and what to change, in order.
 // It refers to the body it was parsed from. It never changes; many documents can be
 // tried with it.
@@ -19,6 +17,12 @@ type Update interface {
 	apply(b *builder) error
 }
 
+// sharedUpdate is a change that a table and a view can both go through.
+type sharedUpdate interface {
+	Update
+	ViewUpdate
+}
+
 // ParseCommit reads the body of a commit, CommitTableRequest of the REST spec. Its
 // identifier isn't looked at: the path, or in transactions the caller, says which table
 // is meant. Where there are no requirements there is nothing to check (ClickHouse sends
@@ -30,11 +34,7 @@ type Update interface {
 // wrong type, or assert-create among other requirements.
 func ParseCommit(body []byte) (*Commit, error) {
 	r := &reader{what: "commit"}
-	if err := rawjson.CheckUnique(body, maxDepth); err != nil {
-		r.fail("", reasonOf(err))
-		return nil, r.err
-	}
-	o := r.object(body, "")
+	o := r.request(body)
 	c := &Commit{}
 	if o.has("requirements") {
 		for _, q := range o.children("requirements") {
@@ -67,17 +67,10 @@ func (c *Commit) IsCreate() bool {
 // update decodes one update, by the names of the REST spec's BaseUpdate.
 func (r *reader) update(o *object) Update {
 	action := o.str("action")
+	if u := r.sharedUpdate(action, o); u != nil {
+		return u
+	}
 	switch action {
-	case "assign-uuid":
-		return assignUUID{o.str("uuid")}
-	case "upgrade-format-version":
-		return upgradeFormatVersion{o.int("format-version")}
-	case "set-location":
-		return setLocation{o.str("location")}
-	case "set-properties":
-		return setProperties{o.stringMap(o.first("updates", "updated"))}
-	case "remove-properties":
-		return removeProperties{o.strings(o.first("removals", "removed"))}
 	case "add-encryption-key":
 		return r.addEncryptionKey(o.child("encryption-key"))
 	case "remove-encryption-key":
@@ -93,18 +86,39 @@ func (r *reader) update(o *object) Update {
 	return nil
 }
 
+// sharedUpdate decodes the updates that tables and views have in common.
+func (r *reader) sharedUpdate(action string, o *object) sharedUpdate {
+	switch action {
+	case "assign-uuid":
+		return assignUUID{o.str("uuid")}
+	case "upgrade-format-version":
+		return upgradeFormatVersion{o.int("format-version")}
+	case "set-location":
+		return setLocation{o.str("location")}
+	case "set-properties":
+		return setProperties{o.stringMap(o.first("updates", "updated"))}
+	case "remove-properties":
+		return removeProperties{o.strings(o.first("removals", "removed"))}
+	case "add-schema":
+		return r.addSchema(o)
+	}
+	return nil
+}
+
+func (r *reader) addSchema(o *object) addSchema {
+	raw, ok := o.need("schema")
+	if !ok {
+		return addSchema{}
+	}
+	u := addSchema{schema: r.schema(raw, o.at("schema"))}
+	if r.err == nil {
+		u.identity = identityOf(u.schema.tree)
+	}
+	return u
+}
+
 func (r *reader) schemaUpdate(action string, o *object) Update {
 	switch action {
-	case "add-schema":
-		raw, ok := o.need("schema")
-		if !ok {
-			return addSchema{}
-		}
-		u := addSchema{schema: r.schema(raw, o.at("schema"))}
-		if r.err == nil {
-			u.identity = identityOf(u.schema.tree)
-		}
-		return u
 	case "set-current-schema":
 		return setCurrentSchema{o.int("schema-id")}
 	case "remove-schemas":

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
-
-	"piedmont/cache/rawjson"
 )
 
 // CreateRequest is a decoded CreateTableRequest. The exported fields may be changed
@@ -46,15 +44,10 @@ type CreateOptions struct {
 // ParseCommit gives.
 func ParseCreate(body []byte) (*CreateRequest, error) {
 	r := &reader{what: "create request"}
-	if err := rawjson.CheckUnique(body, maxDepth); err != nil {
-		r.fail("", reasonOf(err))
-		return nil, r.err
-	}
-	o := r.object(body, "")
-	c := &CreateRequest{Name: o.str("name"), StageCreate: o.optBool("stage-create"), Properties: map[string]string{}}
-	c.Location, _ = o.optStr("location")
-	if o.has("properties") {
-		c.Properties = o.stringMap("properties")
+	o := r.request(body)
+	c := &CreateRequest{
+		Name: o.str("name"), Location: o.optStr("location"),
+		StageCreate: o.optBool("stage-create"), Properties: o.optStringMap("properties"),
 	}
 	if raw, ok := o.need("schema"); ok {
 		c.schema = r.schema(raw, "schema")
@@ -98,11 +91,7 @@ func New(req *CreateRequest, o CreateOptions) (*Document, error) {
 		return nil, err
 	}
 	for _, properties := range []map[string]string{o.Properties, req.Properties} {
-		for _, name := range sortedKeys(properties) {
-			if !isReserved(name) {
-				b.properties().Set(name, rawjson.AppendString(nil, properties[name]))
-			}
-		}
+		setStrings(b.properties(), withoutReserved(properties))
 	}
 	return b.finish()
 }

@@ -82,39 +82,16 @@ func (d *Document) ref(name string) (ref, bool) {
 	}
 	o := (&reader{}).object(raw, "")
 	id, ok := o.optLong("snapshot-id")
-	kind, _ := o.optStr("type")
+	kind := o.optStr("type")
 	return ref{id: id, tag: kind == "tag"}, ok
 }
 
 // Property is one table property; ok is false where it isn't set.
-func (d *Document) Property(name string) (value string, ok bool) {
-	props, _ := d.top.Get("properties")
-	if rawjson.IsNull(props) {
-		return "", false
-	}
-	raw, ok, err := rawjson.Member(props, name)
-	if err != nil || !ok {
-		return "", false
-	}
-	return rawjson.String(raw)
-}
+func (d *Document) Property(name string) (value string, ok bool) { return property(&d.top, name) }
 
 // Properties is a new map of all table properties. Values that aren't strings, which no
 // writer may write, are left out.
-func (d *Document) Properties() map[string]string {
-	all := map[string]string{}
-	raw, _ := d.top.Get("properties")
-	props, err := rawjson.ParseObject(raw)
-	if err != nil {
-		return all
-	}
-	for k, v := range props.All() {
-		if s, ok := rawjson.String(v); ok {
-			all[k] = s
-		}
-	}
-	return all
-}
+func (d *Document) Properties() map[string]string { return properties(&d.top) }
 
 // MetadataLog is the locations of the metadata files before this one that the document
 // still lists, oldest first.

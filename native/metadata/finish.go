@@ -71,8 +71,7 @@ func (b *builder) checkWhole() error {
 
 // writeSnapshotLog appends where main went. Left out are snapshots that this commit
 // both added and superseded, and when snapshots were removed everything up to the last
-// entry of one that is gone, or time travel would find the wrong one in the gap
-// (updateSnapshotLog in Java).
+// entry of one that is gone (updateSnapshotLog in Java).
 func (b *builder) writeSnapshotLog() {
 	removed := b.snaps != nil && len(b.snaps.removed) > 0
 	if len(b.moves) == 0 && !removed {
@@ -95,22 +94,12 @@ func (b *builder) writeSnapshotLog() {
 		log = append(log, json.RawMessage(`{"timestamp-ms":`+ltoa(at)+`,"snapshot-id":`+ltoa(m.id)+`}`))
 	}
 	if removed {
-		log = b.withoutGaps(log)
+		log = b.withoutGaps("snapshot-log", log, "snapshot-id", b.snaps.exists)
 	}
 	if last > b.lastUpdated+clockSkew {
 		b.lastUpdated = last
 	}
 	b.top.Set("snapshot-log", joinArray(log))
-}
-
-func (b *builder) withoutGaps(log []json.RawMessage) []json.RawMessage {
-	from := 0
-	for i, e := range log {
-		if id, _ := b.r.object(e, "snapshot-log").optLong("snapshot-id"); !b.snaps.exists(id) {
-			from = i + 1
-		}
-	}
-	return log[from:]
 }
 
 // writeMetadataLog appends the base's own file, and drops the oldest above
@@ -169,28 +158,10 @@ func (b *builder) keeps(list string) bool {
 	return ok || b.lists[list] != nil && b.lists[list].changed
 }
 
-func (b *builder) number(key string, n int64, wanted bool) {
-	raw, _ := b.top.Get(key)
-	if have, ok := rawjson.Int(raw); wanted && (!ok || have != n) {
-		b.top.Set(key, rawjson.AppendInt(nil, n))
-	}
-}
-
-func (b *builder) text(key, s string) {
-	raw, _ := b.top.Get(key)
-	if have, ok := rawjson.String(raw); s != "" && (!ok || have != s) {
-		b.top.Set(key, rawjson.AppendString(nil, s))
-	}
-}
-
 // writeLists puts changed lists back. A v1 document that still has the older forms gets
 // them in step, for readers that know no others.
 func (b *builder) writeLists() {
-	for _, name := range []string{"schemas", "partition-specs", "sort-orders", "statistics", "partition-statistics"} {
-		if l := b.lists[name]; l != nil && l.changed {
-			b.top.Set(name, l.text())
-		}
-	}
+	b.members.writeLists("schemas", "partition-specs", "sort-orders", "statistics", "partition-statistics")
 	if b.version != 1 || !b.structure {
 		return
 	}

@@ -1,10 +1,6 @@
 package metadata
 
-import (
-	"strconv"
-
-	"piedmont/cache/rawjson"
-)
+import "strconv"
 
 const (
 	// defaultFormatVersion is what a new table gets that names no version, as in Java.
@@ -117,9 +113,7 @@ func checkShapes(o *object) {
 		}
 	}
 	for _, key := range []string{"properties", "refs"} {
-		if raw, ok := o.Get(key); ok && !rawjson.IsNull(raw) && raw[0] != '{' {
-			o.r.fail(o.at(key), "expected an object")
-		}
+		o.optObject(key)
 	}
 }
 

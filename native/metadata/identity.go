@@ -20,6 +20,16 @@ type identity struct {
 // identities leads from the schemas, specs or orders there are to their ids.
 type identities struct{ full, plain map[string]int64 }
 
+func identitiesOf(l *list, of func(json.RawMessage) identity) *identities {
+	s := &identities{map[string]int64{}, map[string]int64{}}
+	for i, raw := range l.raws {
+		if raw != nil {
+			s.add(of(raw), l.ids[i])
+		}
+	}
+	return s
+}
+
 // add enters one. The first of two that are the same counts, as in Java.
 func (s *identities) add(i identity, id int64) {
 	if _, ok := s.full[i.full]; !ok {
@@ -76,11 +86,12 @@ func identityOf(t *rawjson.Tree) identity {
 }
 
 // canonical spells values one way; plain leaves out members the spec doesn't define.
-type canonical struct{ plain bool }
+// verbatim is for what a schema's rules don't hold of: each member counts, as it is.
+type canonical struct{ plain, verbatim bool }
 
 func (c canonical) append(dst []byte, t *rawjson.Tree, key string) []byte {
 	if s, ok := rawjson.String(t.Raw); ok {
-		if key == "type" {
+		if key == "type" && !c.verbatim {
 			s = strings.ReplaceAll(s, " ", "") // decimal(9, 2)
 		}
 		return rawjson.AppendString(dst, s)
@@ -98,9 +109,16 @@ func (c canonical) append(dst []byte, t *rawjson.Tree, key string) []byte {
 }
 
 func (c canonical) appendObject(dst []byte, t *rawjson.Tree) []byte {
+	return appendSorted(dst, t, c.counts, func(dst []byte, m rawjson.TreeMember) []byte { return c.append(dst, m.Value, m.Key) })
+}
+
+// appendSorted appends an object of those members that count, each as value has it.
+func appendSorted(
+	dst []byte, t *rawjson.Tree, counts func(rawjson.TreeMember) bool, value func([]byte, rawjson.TreeMember) []byte,
+) []byte {
 	members := make([]rawjson.TreeMember, 0, len(t.Members))
 	for _, m := range t.Members {
-		if !rawjson.IsNull(m.Value.Raw) && c.counts(m) {
+		if counts(m) {
 			members = append(members, m)
 		}
 	}
@@ -108,13 +126,19 @@ func (c canonical) appendObject(dst []byte, t *rawjson.Tree) []byte {
 	dst = append(dst, '{')
 	for _, m := range members {
 		dst = append(rawjson.AppendString(dst, m.Key), ':')
-		dst = append(c.append(dst, m.Value, m.Key), ',')
+		dst = append(value(dst, m), ',')
 	}
 	return append(dst, '}')
 }
 
 // counts says whether a member makes a difference. The ids that the server gives don't.
 func (c canonical) counts(m rawjson.TreeMember) bool {
+	switch {
+	case c.verbatim:
+		return true
+	case rawjson.IsNull(m.Value.Raw):
+		return false
+	}
 	switch m.Key {
 	case "schema-id", "field-id":
 		return false
@@ -130,7 +154,7 @@ func (c canonical) counts(m rawjson.TreeMember) bool {
 
 func (c canonical) appendArray(dst []byte, t *rawjson.Tree, key string) []byte {
 	elements := t.Elements
-	if key == "identifier-field-ids" {
+	if key == "identifier-field-ids" && !c.verbatim {
 		elements = slices.Clone(elements)
 		slices.SortFunc(elements, func(a, b *rawjson.Tree) int { return bytes.Compare(a.Raw, b.Raw) })
 	}

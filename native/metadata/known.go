@@ -11,13 +11,7 @@ func (b *builder) known(list string) *identities {
 	if k := b.reuse[list]; k != nil {
 		return k
 	}
-	k := &identities{map[string]int64{}, map[string]int64{}}
-	l := b.list(list)
-	for i, raw := range l.raws {
-		if raw != nil {
-			k.add(b.identityOf(list, raw), l.ids[i])
-		}
-	}
+	k := identitiesOf(b.list(list), func(raw json.RawMessage) identity { return b.identityOf(list, raw) })
 	b.reuse[list] = k
 	return k
 }
@@ -96,7 +90,7 @@ func (s *spec) clone() *spec {
 	c := &spec{object: s.object.clone()}
 	for _, f := range s.fields {
 		field := *f
-		field.object, field.sources = f.object.clone(), slices.Clone(f.sources)
+		field.object, field.sources = f.clone(), slices.Clone(f.sources)
 		c.fields = append(c.fields, &field)
 	}
 	return c

@@ -47,6 +47,16 @@ type object struct {
 	path string
 }
 
+// request opens a body that a client sent. What isn't one JSON object, holds a key twice
+// anywhere or nests too deeply gives an empty one, and an error in r.
+func (r *reader) request(body []byte) *object {
+	if err := rawjson.CheckUnique(body, maxDepth); err != nil {
+		r.fail("", reasonOf(err))
+		return &object{r: r}
+	}
+	return r.object(body, "")
+}
+
 // object splits raw. What isn't an object gives an empty one, and an error in r.
 func (r *reader) object(raw json.RawMessage, path string) *object {
 	o, err := rawjson.ParseObject(raw)
@@ -112,11 +122,12 @@ func (o *object) str(key string) string {
 	return s
 }
 
-func (o *object) optStr(key string) (s string, ok bool) {
+// optStr is empty where the member is missing.
+func (o *object) optStr(key string) string {
 	if !o.has(key) {
-		return "", false
+		return ""
 	}
-	return o.str(key), true
+	return o.str(key)
 }
 
 func (o *object) long(key string) int64 {
@@ -233,6 +244,21 @@ func (o *object) stringMap(key string) map[string]string {
 		all[k] = s
 	}
 	return all
+}
+
+// optStringMap is empty where the member is missing.
+func (o *object) optStringMap(key string) map[string]string {
+	if !o.has(key) {
+		return map[string]string{}
+	}
+	return o.stringMap(key)
+}
+
+// optObject checks that the member is an object, if it is there.
+func (o *object) optObject(key string) {
+	if raw, ok := o.Get(key); ok && !rawjson.IsNull(raw) && raw[0] != '{' {
+		o.r.fail(o.at(key), "expected an object")
+	}
 }
 
 // dropNulls removes members that are null: Java's reader takes a null for a wrong type

@@ -12,8 +12,15 @@ import (
 // identifier fields that can identify. Texts and rules are those of Java's
 // Schema.checkCompatibility and Schema.validateIdentifierField.
 func checkSchema(s *schema, version int) error {
+	return s.check(version, "Invalid schema for v"+itoa(version)+": ")
+}
+
+// checkViewSchema is checkSchema for a view, whose columns may be of any type there is.
+func checkViewSchema(s *schema) error { return s.check(maxFormatVersion, "Invalid view schema: ") }
+
+func (s *schema) check(version int, intro string) error {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
-		if err := checkField(s.byID[id], version); err != nil {
+		if err := checkField(s.byID[id], version, intro); err != nil {
 			return err
 		}
 	}
@@ -25,7 +32,7 @@ func checkSchema(s *schema, version int) error {
 	return nil
 }
 
-func checkField(f *field, version int) error {
+func checkField(f *field, version int, intro string) error {
 	problem := ""
 	switch base := f.typ.base; {
 	case base == "":
@@ -43,7 +50,7 @@ func checkField(f *field, version int) error {
 	if problem == "" {
 		return nil
 	}
-	return badRequest("Invalid schema for v" + itoa(version) + ": " + problem)
+	return badRequest(intro + problem)
 }
 
 // defaultFault says what is wrong with the field's defaults, empty if nothing is.

@@ -49,9 +49,7 @@ func (r *reader) setStatistics(o *object) Update {
 		b.long("sequence-number")
 		b.longs("fields")
 		b.dropNulls("properties")
-		if b.has("properties") {
-			b.stringMap("properties")
-		}
+		b.optStringMap("properties")
 		texts = append(texts, b.AppendTo(nil))
 	}
 	o.Set("blob-metadata", joinArray(texts))
@@ -93,9 +91,7 @@ func (r *reader) addEncryptionKey(o *object) Update {
 	}
 	o.dropNulls("encrypted-by-id", "properties")
 	o.optStr("encrypted-by-id")
-	if o.has("properties") {
-		o.stringMap("properties")
-	}
+	o.optStringMap("properties")
 	u.raw = o.AppendTo(nil)
 	return u
 }

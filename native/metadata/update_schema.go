@@ -28,20 +28,27 @@ func (u addSchema) apply(b *builder) error {
 	if u.schema.highest > b.lastColumn {
 		b.lastColumn, b.changed = u.schema.highest, true
 	}
-	known := b.known("schemas")
-	if id, ok := known.find(u.identity); ok {
-		b.lastSchema = int(id)
-		return nil
+	id, added, err := u.addTo(b.list("schemas"), b.known("schemas"))
+	if err != nil {
+		return err
 	}
-	schemas := b.list("schemas")
-	id := schemas.nextID(0)
-	if id > math.MaxInt32 {
-		return noIDsLeft("schema")
-	}
-	schemas.add(id, u.schema.withID(id))
-	known.add(u.identity, id)
-	b.lastSchema, b.changed, b.structure = int(id), true, true
+	b.lastSchema = id
+	b.changed, b.structure = b.changed || added, b.structure || added
 	return nil
+}
+
+// addTo adds the schema to a document's, or finds the id of the one that is the same.
+func (u addSchema) addTo(schemas *list, known *identities) (id int, added bool, err error) {
+	if id, ok := known.find(u.identity); ok {
+		return int(id), false, nil
+	}
+	next := schemas.nextID(0)
+	if next > math.MaxInt32 {
+		return 0, false, noIDsLeft("schema")
+	}
+	schemas.add(next, u.schema.withID(next))
+	known.add(u.identity, next)
+	return int(next), true, nil
 }
 
 // noIDsLeft is the answer to who has used up all ids of 32 bits.

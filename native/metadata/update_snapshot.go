@@ -40,9 +40,7 @@ func (r *reader) addSnapshot(o *object) Update {
 	u.firstRow, u.addedRows = o.longPointer("first-row-id"), o.longPointer("added-rows")
 	o.optInt("schema-id")
 	o.optStr("key-id")
-	if o.has("summary") {
-		o.stringMap("summary")
-	}
+	o.optStringMap("summary")
 	if u.hasList = !o.has("manifests"); u.hasList {
 		o.str("manifest-list")
 	} else {

@@ -1,11 +1,10 @@
 package metadata
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"piedmont/cache/rawjson"
 )
 
 type (
@@ -26,16 +25,24 @@ func (removeProperties) Action() string     { return "remove-properties" }
 // spec calls that unsafe, and here requirements, caches and shared locations rely on
 // it, so another uuid is refused.
 func (u assignUUID) apply(b *builder) error {
-	switch {
-	case b.uuid != "" && strings.EqualFold(u.uuid, b.uuid):
-		return nil
-	case b.uuid != "":
-		return badRequest("Cannot reassign uuid: the table has one")
-	case !validUUID(u.uuid):
-		return badRequest("Invalid uuid: expected 8-4-4-4-12 hexadecimal digits")
+	uuid, err := u.instead(b.uuid, "table")
+	if uuid != b.uuid {
+		b.uuid, b.changed = uuid, true
 	}
-	b.uuid, b.changed = u.uuid, true
-	return nil
+	return err
+}
+
+// instead is the uuid of what has the uuid have, empty if it has none yet.
+func (u assignUUID) instead(have, kind string) (string, error) {
+	switch {
+	case have != "" && strings.EqualFold(u.uuid, have):
+		return have, nil
+	case have != "":
+		return have, badRequest("Cannot reassign uuid: the " + kind + " has one")
+	case !validUUID(u.uuid):
+		return have, badRequest("Invalid uuid: expected 8-4-4-4-12 hexadecimal digits")
+	}
+	return u.uuid, nil
 }
 
 func validUUID(s string) bool {
@@ -129,6 +136,12 @@ func isReserved(name string) bool {
 	return false
 }
 
+func withoutReserved(properties map[string]string) map[string]string {
+	kept := maps.Clone(properties)
+	maps.DeleteFunc(kept, func(name, _ string) bool { return isReserved(name) })
+	return kept
+}
+
 // apply sets properties. Of the reserved ones format-version upgrades the table, as
 // TableProperties.FORMAT_VERSION promises, and the others are dropped.
 func (u setProperties) apply(b *builder) error {
@@ -141,16 +154,7 @@ func (u setProperties) apply(b *builder) error {
 			return err
 		}
 	}
-	props := b.properties()
-	for _, name := range sortedKeys(u.properties) {
-		if isReserved(name) {
-			continue
-		}
-		old, _ := props.Get(name)
-		if s, ok := rawjson.String(old); ok && s == u.properties[name] {
-			continue
-		}
-		props.Set(name, rawjson.AppendString(nil, u.properties[name]))
+	if setStrings(b.properties(), withoutReserved(u.properties)) {
 		b.propsChanged, b.changed = true, true
 	}
 	return nil
@@ -167,11 +171,8 @@ func sortedKeys(m map[string]string) []string {
 
 // apply removes properties; one that isn't set is nothing to remove.
 func (u removeProperties) apply(b *builder) error {
-	props := b.properties()
-	for _, name := range u.names {
-		if props.Delete(name) {
-			b.propsChanged, b.changed = true, true
-		}
+	if deleteAll(b.properties(), u.names) {
+		b.propsChanged, b.changed = true, true
 	}
 	return nil
 }

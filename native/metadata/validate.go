@@ -24,9 +24,7 @@ func (d *Document) Validate() error {
 	for _, name := range []string{"statistics", "partition-statistics"} {
 		b.list(name)
 	}
-	if raw, _ := b.top.Get("properties"); !rawjson.IsNull(raw) {
-		(&object{Object: b.top, r: b.r}).stringMap("properties")
-	}
+	(&object{Object: b.top, r: b.r}).optStringMap("properties")
 	b.structure = true
 	if b.r.err == nil {
 		err = b.validateStructure()
