@@ -11,6 +11,7 @@ import (
 
 	"piedmont/mounts"
 	"piedmont/native"
+	"piedmont/vend"
 )
 
 // together runs f on several goroutines at once, several times each.
@@ -272,7 +273,12 @@ func TestCommitsRacingDrop(t *testing.T) {
 // TestCreatingRacesDroppingTheNamespace: never a table without a namespace.
 func TestCreatingRacesDroppingTheNamespace(t *testing.T) {
 	w := newWorld(t)
-	for i := range 20 {
+	written := make(chan struct{}, 1)
+	w.files.set(func(_ vend.Location, write func() error) error {
+		defer func() { written <- struct{}{} }()
+		return write()
+	})
+	for i := range 40 {
 		n := mounts.Namespace{"n" + strconv.Itoa(i)}
 		_, err := w.main.CreateNamespace(t.Context(), mounts.Caller{}, n, nil)
 		require.NoError(t, err)
@@ -282,8 +288,15 @@ func TestCreatingRacesDroppingTheNamespace(t *testing.T) {
 				_, created = w.main.CreateTable(t.Context(), mounts.Caller{}, n.Table("t"), []byte(newTableBody("t")))
 				return
 			}
+			if i%2 == 1 { // else the drop comes before the table's file nearly always
+				<-written
+			}
 			dropped = w.main.DropNamespace(t.Context(), mounts.Caller{}, n)
 		})
+		select {
+		case <-written:
+		default:
+		}
 		switch {
 		case created == nil:
 			require.True(t, mounts.Is(dropped, mounts.NamespaceNotEmpty), "%v", dropped)
