@@ -106,6 +106,12 @@ type Native struct {
 	ID string `yaml:"id"`
 	// Warehouse is where tables are put that name no location.
 	Warehouse string `yaml:"warehouse"`
+	// FormatVersions are the table format versions that may be created and upgraded to;
+	// none means 1, 2 and 3.
+	FormatVersions []int `yaml:"format_versions"`
+	// DefaultFormatVersion is that of a table whose creator asks for none; 0 means 2, or
+	// the highest allowed if 2 isn't.
+	DefaultFormatVersion int `yaml:"default_format_version"`
 }
 
 // REST is an upstream Iceberg REST catalog. At most one of Credential, Token and SigV4.

@@ -120,6 +120,13 @@ func (d *decoder) scalar(path string, n *yaml.Node, v reflect.Value) {
 			return
 		}
 		v.SetInt(b)
+	case v.Kind() == reflect.Int:
+		i, err := strconv.Atoi(text)
+		if err != nil {
+			d.fault(path, n, "want a whole number")
+			return
+		}
+		v.SetInt(int64(i))
 	case v.Kind() == reflect.Bool:
 		if text != "true" && text != "false" {
 			d.fault(path, n, "want true or false")

@@ -30,8 +30,12 @@ func typesOf(path string, t reflect.Type, into map[string]string) {
 			into[at] = "true or false"
 		case of.Kind() == reflect.String:
 			into[at] = "text"
+		case of.Kind() == reflect.Int:
+			into[at] = "number"
 		case of == reflect.TypeFor[[]string]():
 			into[at] = "list of texts"
+		case of == reflect.TypeFor[[]int]():
+			into[at] = "list of numbers"
 		case of.Kind() == reflect.Slice:
 			into[at] = "list of mappings"
 			typesOf(at+"[]", of.Elem(), into)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -206,8 +207,24 @@ func (v *validator) native(path string, m *Mount, ids map[string]bool) {
 	if len(m.Storage) == 0 {
 		v.fault(path+".storage", "missing; a native mount needs the profile that its warehouse lies in")
 	}
+	v.formatVersions(path+".native", m.Native)
 	if m.FreshFor != 0 {
 		v.fault(path+".fresh_for", "a native mount is always fresh")
+	}
+}
+
+func (v *validator) formatVersions(path string, n *Native) {
+	for i, version := range n.FormatVersions {
+		if version < 1 || version > 3 {
+			v.fault(fmt.Sprintf("%s.format_versions[%d]", path, i), "there are the format versions 1, 2 and 3")
+		}
+	}
+	allowed := n.FormatVersions
+	if len(allowed) == 0 {
+		allowed = []int{1, 2, 3}
+	}
+	if n.DefaultFormatVersion != 0 && !slices.Contains(allowed, n.DefaultFormatVersion) {
+		v.fault(path+".default_format_version", "%d isn't among the allowed versions %v", n.DefaultFormatVersion, allowed)
 	}
 }
 

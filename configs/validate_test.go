@@ -58,6 +58,9 @@ func TestValidate(t *testing.T) {
 		{mount("{at: a, native: {id: x}, storage: [disk]}"), "line 3: mounts[1].native.warehouse: missing; it says where tables are put that name no location"},
 		{mount("{at: a, native: {id: x, warehouse: w}}"), "line 3: mounts[1].storage: missing; a native mount needs the profile that its warehouse lies in"},
 		{mount("{at: a, native: {id: x, warehouse: w}, storage: [disk], fresh_for: 1s}"), "line 3: mounts[1].fresh_for: a native mount is always fresh"},
+		{mount("{at: a, native: {id: x, warehouse: w, format_versions: [2, 4]}, storage: [disk]}"), "line 3: mounts[1].native.format_versions[1]: there are the format versions 1, 2 and 3"},
+		{mount("{at: a, native: {id: x, warehouse: w, format_versions: [two]}, storage: [disk]}"), "line 3: mounts[1].native.format_versions[0]: want a whole number"},
+		{mount("{at: a, native: {id: x, warehouse: w, format_versions: [1, 2], default_format_version: 3}, storage: [disk]}"), "line 3: mounts[1].native.default_format_version: 3 isn't among the allowed versions [1 2]"},
 
 		{mount("{at: a, rest: {}}"), "line 3: mounts[1].rest.uri: missing"},
 		{mount("{at: a, rest: {uri: h}}"), "line 3: mounts[1].rest.uri: want a URL like https://host/path"},

@@ -203,6 +203,10 @@ func (m writable) CommitTable(ctx context.Context, c mounts.Caller, id mounts.Id
 	return m.LoadTable(ctx, c, id, mounts.LoadOptions{})
 }
 
+func (m writable) UnregisterTable(ctx context.Context, c mounts.Caller, id mounts.Identifier) (*mounts.Table, error) {
+	return m.LoadTable(ctx, c, id, mounts.LoadOptions{})
+}
+
 func (m writable) DropTable(ctx context.Context, c mounts.Caller, id mounts.Identifier, _ bool) error {
 	return m.TableExists(ctx, c, id)
 }

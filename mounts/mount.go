@@ -125,9 +125,12 @@ type TableWriter interface {
 	// CreateTable creates id from a CreateTableRequest, or, where the request says
 	// stage-create, only returns what would be created. AlreadyExists, NoSuchNamespace.
 	CreateTable(ctx context.Context, c Caller, id Identifier, body []byte) (*Table, error)
-	// RegisterTable makes id of an existing metadata file. AlreadyExists,
-	// NoSuchNamespace, NotFound where the file isn't there.
+	// RegisterTable makes id of an existing metadata file, or moves an existing table to
+	// it (overwrite). AlreadyExists, NoSuchNamespace, NotFound where the file isn't there.
 	RegisterTable(ctx context.Context, c Caller, id Identifier, r RegisterRequest) (*Table, error)
+	// UnregisterTable takes the table out of the catalog, leaves its files and returns what
+	// it was. NoSuchTable, NotFound where its metadata file is gone.
+	UnregisterTable(ctx context.Context, c Caller, id Identifier) (*Table, error)
 	// CommitTable applies a CommitTableRequest; the identifier in the body is ignored.
 	// NoSuchTable, CommitFailed, AlreadyExists (assert-create).
 	CommitTable(ctx context.Context, c Caller, id Identifier, body []byte) (*Table, error)

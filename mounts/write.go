@@ -132,6 +132,16 @@ func (t *Tree) CommitTable(ctx context.Context, c Caller, at Target, body []byte
 	return table, at.Restore(err)
 }
 
+// UnregisterTable takes a table of the tree out of its catalog and says what it was.
+func (t *Tree) UnregisterTable(ctx context.Context, c Caller, at Target) (*Table, error) {
+	w, err := at.tableWriter("unregisterTable", Unsupported)
+	if err != nil {
+		return nil, err
+	}
+	table, err := w.UnregisterTable(ctx, c, at.Inner())
+	return table, at.Restore(err)
+}
+
 // DropTable takes a table of the tree out of its catalog.
 func (t *Tree) DropTable(ctx context.Context, c Caller, at Target, purge bool) error {
 	w, err := at.tableWriter("dropTable", Unsupported)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"piedmont/cache"
@@ -27,6 +28,12 @@ type Options struct {
 	Storage *vend.Set
 	// Documents is where loaded metadata documents are kept.
 	Documents *Documents
+	// FormatVersions are the table format versions that may be created and upgraded to;
+	// none means 1, 2 and 3. Tables of other versions are served all the same.
+	FormatVersions []int
+	// DefaultFormatVersion is that of a create that asks for none; 0 means 2, or the
+	// highest allowed if 2 isn't.
+	DefaultFormatVersion int
 	// Now is the clock.
 	Now func() time.Time
 	// Logger hears of files that could not be cleaned up; nil for none.
@@ -50,6 +57,8 @@ type Catalog struct {
 	warehouse vend.Location
 	storage   *vend.Set
 	documents *Documents
+	formats   []int
+	format    int // for creates that ask for none
 	parsed    *cache.Cache[DocumentKey, *metadata.Document]
 	queues    queues
 	now       func() time.Time
@@ -78,14 +87,41 @@ func New(o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("native mount %q: warehouse: %w", o.ID, err)
 	}
+	formats, format, err := formatVersions(o)
+	if err != nil {
+		return nil, fmt.Errorf("native mount %q: %w", o.ID, err)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Catalog{
 		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
+		formats: formats, format: format,
 		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
 		queues: queues{waiting: map[Key]*queue{}},
 	}, nil
+}
+
+// formatVersions fills in and checks the format versions of the options.
+func formatVersions(o Options) (allowed []int, standard int, err error) {
+	allowed, standard = slices.Clone(o.FormatVersions), o.DefaultFormatVersion
+	if len(allowed) == 0 {
+		allowed = []int{1, 2, 3}
+	}
+	for _, v := range allowed {
+		if v < 1 || v > 3 {
+			return nil, 0, fmt.Errorf("format version %d: there are 1, 2 and 3", v)
+		}
+	}
+	if standard == 0 {
+		if standard = 2; !slices.Contains(allowed, standard) {
+			standard = slices.Max(allowed)
+		}
+	}
+	if !slices.Contains(allowed, standard) {
+		return nil, 0, fmt.Errorf("default format version %d isn't among the allowed %v", standard, allowed)
+	}
+	return allowed, standard, nil
 }
 
 // Close waits for the commits under way. The registry stays open.

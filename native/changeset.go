@@ -37,7 +37,7 @@ func (c *Catalog) entering(ctx context.Context, op string, id mounts.Identifier,
 	if err != nil {
 		return changeset{}, err
 	}
-	apart, err := c.apart(ctx, op, l, p.UUID)
+	apart, err := c.apart(ctx, op, l, p.UUID, "")
 	if err != nil {
 		return changeset{}, err
 	}
@@ -86,10 +86,12 @@ func (c *Catalog) relocating(ctx context.Context, from, to pointer) (changeset, 
 		return changeset{}, nil // another spelling of the same place
 	}
 	var s changeset
+	var own Key
 	if err == nil {
-		s.changes = append(s.changes, remove(locationKey(source, c.id, from.Object)))
+		own = locationKey(source, c.id, from.Object)
+		s.changes = append(s.changes, remove(own))
 	}
-	if s.conditions, err = c.apart(ctx, "updateTable", target, to.UUID); err != nil {
+	if s.conditions, err = c.apart(ctx, "updateTable", target, to.UUID, own); err != nil {
 		return changeset{}, err
 	}
 	where, err := encode(place{UUID: to.UUID})

@@ -196,7 +196,7 @@ func (c *Catalog) apply(d *metadata.Document, location string, commit *metadata.
 		}
 		return nil, false, err
 	}
-	next, changed, err := d.Apply(commit.Updates, metadata.Options{Now: c.now(), MetadataLocation: location})
+	next, changed, err := d.Apply(commit.Updates, metadata.Options{Now: c.now(), MetadataLocation: location, FormatVersions: c.formats})
 	if err != nil || !changed {
 		return nil, false, err
 	}

@@ -42,7 +42,7 @@ func (c *Catalog) CreateTable(ctx context.Context, _ mounts.Caller, id mounts.Id
 }
 
 func (c *Catalog) createOptions(location string) metadata.CreateOptions {
-	return metadata.CreateOptions{UUID: uuid.NewString(), Location: location, Now: c.now()}
+	return metadata.CreateOptions{UUID: uuid.NewString(), Location: location, Now: c.now(), FormatVersion: c.format, FormatVersions: c.formats}
 }
 
 // staged is a table that isn't there: its document, and no metadata location.
@@ -197,18 +197,22 @@ func enterConflict(op string, id mounts.Identifier, lost *ConflictError) error {
 
 // apart gives the conditions under which no other live table lies in or around a
 // location. A table of the same uuid at the very same location is the same table under
-// another name, as when one is registered a second time; it must stay while we enter.
-func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string) ([]Condition, error) {
+// another name, as when one is registered a second time; it must stay while we enter. own
+// is the key of a table that moves from around the location into it; empty for a new one.
+func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string, own Key) ([]Condition, error) {
 	var conditions []Condition
 	for _, around := range above(l) {
-		r, err := c.registry.Scan(ctx, at(around), "", 1)
-		if err != nil {
+		r, err := c.registry.Scan(ctx, at(around), "", 2)
+		switch {
+		case err != nil:
 			return nil, unavailable(op, "", err)
-		}
-		if len(r) > 0 {
+		case len(r) == 1 && r[0].Key == own:
+			conditions = append(conditions, Condition{Kind: AtVersion, Key: own, Version: r[0].Version})
+		case len(r) > 0:
 			return nil, overlap(op, l)
+		default:
+			conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
 		}
-		conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
 	}
 	inside, err := c.registry.Scan(ctx, inOrBelow(l), "", MaxChanges/2)
 	if err != nil {
@@ -235,46 +239,4 @@ func overlap(op string, l vend.Location) error {
 		Kind: mounts.BadRequest, Op: op,
 		Detail: "Invalid location: it lies inside or around the location of another table: " + l.Verbatim(),
 	}
-}
-
-// RegisterTable enters an existing metadata file as a table. Its uuid is kept.
-func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, r mounts.RegisterRequest) (*mounts.Table, error) {
-	const op = "registerTable"
-	profile, l, err := c.storage.Find(r.MetadataLocation)
-	if err != nil {
-		return nil, err
-	}
-	if r.Overwrite {
-		return nil, &mounts.Error{Kind: mounts.Unsupported, Op: op, Name: id.String(), Detail: "Registering over an existing table is not supported: drop {name} first"}
-	}
-	if err := c.mustBeFree(ctx, op, id); err != nil {
-		return nil, err
-	}
-	raw, err := c.document(ctx, profile, l)
-	if err != nil {
-		return nil, registerError(err)
-	}
-	d, err := metadata.Parse(raw.Raw())
-	if err == nil {
-		err = d.Validate()
-	}
-	if err == nil {
-		err = c.checkPlaces(d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := c.enter(ctx, op, id, d, l.Verbatim()); err != nil {
-		return nil, err
-	}
-	return tableOf(l.Verbatim(), profile.Name, raw), nil
-}
-
-// registerError: a file that is no metadata document is the caller's mistake here.
-func registerError(err error) error {
-	var e *mounts.Error
-	if errors.As(err, &e) && e.Kind == mounts.Internal {
-		return &mounts.Error{Kind: mounts.BadRequest, Op: "registerTable", Detail: e.Detail, Err: err}
-	}
-	return err
 }

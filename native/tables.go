@@ -73,12 +73,7 @@ func (c *Catalog) DropTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 		if err != nil {
 			return err
 		}
-		changes := []Change{remove(r.Key), remove(tableKey(c.id, id))}
-		if l, err := vend.ParseLocation(p.Location); err == nil {
-			changes = append(changes, remove(locationKey(l, c.id, p.Object)))
-		}
-		err = c.registry.Commit(ctx, []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes)
-		return committed(op, id.String(), err, func(*ConflictError) error { return errLost })
+		return c.forget(ctx, op, id, p, r)
 	})
 }
 

@@ -59,6 +59,7 @@ const (
 	pathTable       = "namespaces/{namespace}/tables/{table}"
 	pathRegister    = "namespaces/{namespace}/register"
 	pathMetrics     = "namespaces/{namespace}/tables/{table}/metrics"
+	pathUnregister  = "namespaces/{namespace}/tables/{table}/unregister"
 	pathRename      = "tables/rename"
 	pathTransaction = "transactions/commit"
 	pathViews       = "namespaces/{namespace}/views"

@@ -62,6 +62,10 @@ func (b *broken) CommitTable(context.Context, mounts.Caller, mounts.Identifier, 
 	return nil, b.fail()
 }
 
+func (b *broken) UnregisterTable(context.Context, mounts.Caller, mounts.Identifier) (*mounts.Table, error) {
+	return nil, b.fail()
+}
+
 func (b *broken) DropTable(context.Context, mounts.Caller, mounts.Identifier, bool) error {
 	return b.fail()
 }
@@ -95,6 +99,7 @@ var everywhere = []struct {
 	{"POST", "/v1/namespaces/bad%1Fns/tables", `{"name":"t"}`, true},
 	{"POST", "/v1/namespaces/bad%1Fns/register", `{"name":"t","metadata-location":"x"}`, true},
 	{"POST", "/v1/namespaces/bad%1Fns/tables/t", `{}`, true},
+	{"POST", "/v1/namespaces/bad%1Fns/tables/t/unregister", "", false},
 	{"DELETE", "/v1/namespaces/bad%1Fns/tables/t", "", false},
 	{"POST", "/v1/tables/rename", rename("bad.ns.t", "bad.ns.u"), false},
 }

@@ -101,6 +101,7 @@ var operations = []operation{
 	{endpoint{"POST", pathTable, can[mounts.TableWriter]}, "updateTable", (*Router).updateTable, true, false},
 	{endpoint{"DELETE", pathTable, can[mounts.TableWriter]}, "dropTable", (*Router).dropTable, false, false},
 	{endpoint{"POST", pathRegister, can[mounts.TableWriter]}, "registerTable", (*Router).registerTable, true, false},
+	{endpoint{"POST", pathUnregister, can[mounts.TableWriter]}, "unregisterTable", (*Router).unregisterTable, false, false},
 	{endpoint{"POST", pathMetrics, nil}, "reportMetrics", (*Router).reportMetrics, false, false},
 	{endpoint{"POST", pathRename, can[mounts.TableRenamer]}, "renameTable", (*Router).renameTable, false, false},
 	{endpoint{"POST", pathTransaction, can[mounts.TransactionCommitter]}, "commitTransaction", (*Router).commitTransaction, true, false},

@@ -145,6 +145,18 @@ func (rt *Router) tableExists(w http.ResponseWriter, r *http.Request, c *call) e
 	return noContent(w)
 }
 
+func (rt *Router) unregisterTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedTable(r, c, authz.UnregisterTable)
+	if err != nil {
+		return err
+	}
+	table, err := c.tree.UnregisterTable(r.Context(), c.identity.Caller, t)
+	if err != nil {
+		return err
+	}
+	return rt.answerTable(w, r, table, withoutConfig)
+}
+
 func (rt *Router) dropTable(w http.ResponseWriter, r *http.Request, c *call) error {
 	t, err := rt.authorizedTable(r, c, authz.DropTable)
 	if err != nil {

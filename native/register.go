@@ -1,0 +1,131 @@
+package native
+
+import (
+	"context"
+	"errors"
+
+	"piedmont/cache"
+	"piedmont/mounts"
+	"piedmont/native/metadata"
+	"piedmont/vend"
+)
+
+// RegisterTable enters an existing metadata file as a table. Its uuid is kept. Over a table
+// that exists it moves that table's pointer to the file, where the request says so.
+func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, r mounts.RegisterRequest) (*mounts.Table, error) {
+	const op = "registerTable"
+	profile, l, err := c.storage.Find(r.MetadataLocation)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Overwrite {
+		if err := c.mustBeFree(ctx, op, id); err != nil {
+			return nil, err
+		}
+	}
+	raw, d, err := c.foreign(ctx, profile, l)
+	if err != nil {
+		return nil, err
+	}
+	if r.Overwrite {
+		err = c.enterOver(ctx, op, id, d, &file{profile: profile, location: l, document: d})
+	} else {
+		err = c.enter(ctx, op, id, d, l.Verbatim())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tableOf(l.Verbatim(), profile.Name, raw), nil
+}
+
+// foreign reads a metadata file that somebody else wrote. One that no commit could build
+// on is refused at once.
+func (c *Catalog) foreign(ctx context.Context, profile *vend.Profile, l vend.Location) (*cache.Document, *metadata.Document, error) {
+	raw, err := c.document(ctx, profile, l)
+	if err != nil {
+		return nil, nil, registerError(err)
+	}
+	d, err := metadata.Parse(raw.Raw())
+	if err == nil {
+		err = d.Validate()
+	}
+	if err == nil {
+		err = c.checkPlaces(d)
+	}
+	return raw, d, err
+}
+
+// registerError: a file that is no metadata document is the caller's mistake here.
+func registerError(err error) error {
+	var e *mounts.Error
+	if errors.As(err, &e) && e.Kind == mounts.Internal {
+		return &mounts.Error{Kind: mounts.BadRequest, Op: "registerTable", Detail: e.Detail, Err: err}
+	}
+	return err
+}
+
+// enterOver moves the pointer of a table to a file, or enters it where there is none.
+func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document, f *file) error {
+	object := newObject()
+	return retry(ctx, op, id.String(), func() error {
+		r, ok, err := c.registry.Get(ctx, objectKey(c.id, id))
+		if err != nil {
+			return unavailable(op, id.String(), err)
+		}
+		var s changeset
+		if ok {
+			s, err = c.swappingOver(ctx, op, id, r, f)
+		} else {
+			s, err = c.entering(ctx, op, id, object, d, f.location.Verbatim())
+		}
+		if err != nil {
+			return err
+		}
+		err = c.registry.Commit(ctx, s.conditions, s.changes)
+		return committed(op, id.String(), err, func(lost *ConflictError) error {
+			if err := enterConflict(op, id, lost); !mounts.Is(err, mounts.AlreadyExists) {
+				return err
+			}
+			return errLost // it came to be meanwhile: move it
+		})
+	})
+}
+
+func (c *Catalog) swappingOver(ctx context.Context, op string, id mounts.Identifier, r Record, f *file) (changeset, error) {
+	p, err := decodePointer(r)
+	if err != nil {
+		return changeset{}, err
+	}
+	if p.Type != typeTable {
+		return changeset{}, taken(op, id, r)
+	}
+	return c.swapping(ctx, p, r, f)
+}
+
+// UnregisterTable takes a table out of the registry, as DropTable does, and says what it
+// was. Its files stay: they belong to whoever registers them next.
+func (c *Catalog) UnregisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier) (*mounts.Table, error) {
+	const op = "unregisterTable"
+	var last *mounts.Table
+	err := retry(ctx, op, id.String(), func() error {
+		p, r, err := c.table(ctx, op, id)
+		if err != nil {
+			return err
+		}
+		if last, err = c.asLoaded(ctx, id, p); err != nil {
+			return err
+		}
+		return c.forget(ctx, op, id, p, r)
+	})
+	return last, err
+}
+
+// forget removes a table's name, index entry and location.
+func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, p pointer, r Record) error {
+	changes := []Change{remove(r.Key), remove(tableKey(c.id, id))}
+	if l, err := vend.ParseLocation(p.Location); err == nil {
+		changes = append(changes, remove(locationKey(l, c.id, p.Object)))
+	}
+	err := c.registry.Commit(ctx, []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes)
+	return committed(op, id.String(), err, func(*ConflictError) error { return errLost })
+}
