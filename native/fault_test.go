@@ -380,3 +380,21 @@ func TestMetadataFileIsGone(t *testing.T) {
 	require.NoError(t, again.DropTable(t.Context(), mounts.Caller{}, id("ns.t"), true))
 	require.Empty(t, slices.Collect(maps.Keys(w.disk())))
 }
+
+// TestDropOfATableThatWasJustMoved: its new place is set free, not the old one.
+func TestDropOfATableThatWasJustMoved(t *testing.T) {
+	w := newWorld(t)
+	other, raced := w.open("main"), false
+	w.registry.set(func(ctx context.Context) error {
+		if raced {
+			return nil
+		}
+		raced = true
+		_, err := other.CommitTable(ctx, mounts.Caller{}, id("ns.t"), []byte(`{"updates":[{"action":"set-location","location":"file://`+w.dir+`/elsewhere"}]}`))
+		return err
+	}, nil, nil)
+	require.NoError(t, w.main.DropTable(t.Context(), mounts.Caller{}, id("ns.t"), false))
+	for key := range w.state() {
+		require.NotEqual(t, byte('l'), key[0], "a location of a dropped table: %q", key)
+	}
+}
