@@ -70,7 +70,11 @@ func openRegistry(c configs.Config, data string) (native.Registry, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(data, path)
 	}
-	return bolt.Open(path, bolt.Options{})
+	r, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		return nil, err // and no interface that holds a nil *bolt.Registry
+	}
+	return r, nil
 }
 
 // mount builds the tree.

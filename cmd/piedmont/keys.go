@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -15,7 +16,7 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	keys := &cobra.Command{Use: "keys", Short: "Make API keys", Args: cobra.NoArgs}
+	keys := &cobra.Command{Use: "keys", Short: "Make API keys", Args: cobra.NoArgs, RunE: help}
 	keys.AddCommand(newKeyCommand())
 	return keys
 }
@@ -54,6 +55,7 @@ func newKeyCommand() *cobra.Command {
 	return cmd
 }
 
+// keyEntry is the entry as it stands below "auth:" and "keys:".
 func keyEntry(id, secret, principal string, groups []string) (string, error) {
 	type key struct {
 		ID        string   `yaml:"id"`
@@ -65,7 +67,7 @@ func keyEntry(id, secret, principal string, groups []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the entry: %w", err)
 	}
-	return string(b), nil
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(string(b), "\n"), "\n", "\n    ") + "\n", nil
 }
 
 const (
@@ -97,7 +99,7 @@ func adminKey(data string) (key authz.Key, credential string, err error) {
 	}
 	credential = strings.TrimSpace(string(text))
 	id, secret, ok := strings.Cut(credential, ":")
-	if !ok || authz.CheckKeyID(id) != nil || len(secret) < 32 {
+	if !ok || authz.CheckKeyID(id) != nil || len(secret) < 32 || strings.ContainsFunc(secret, unicode.IsSpace) {
 		return key, "", fmt.Errorf("read the admin key: %s doesn't hold one line id:secret; remove it to get a new one", path)
 	}
 	sum, err := authz.ParseHash(authz.HashSecret(secret))
@@ -105,8 +107,13 @@ func adminKey(data string) (key authz.Key, credential string, err error) {
 }
 
 // writeAdminKey makes the file whole or not at all, and so that a crash can't take it back.
+// What an earlier start left half done is removed first: others may be able to read that.
 func writeAdminKey(path string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	err := os.Remove(path + ".new")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the admin key: %w", err)
+	}
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the admin key: %w", err)
 	}

@@ -40,8 +40,13 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          help,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(serveCommand(), checkCommand(), keysCommand(), versionCommand())
 	return root
 }
+
+// help is what a command does that only holds others. Without it cobra takes an unknown
+// subcommand for a wish for help, and succeeds.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
