@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"piedmont/authz"
+)
+
+func TestStartRefusesAnUnknownID(t *testing.T) {
+	config, data := localConfig(t, "")
+	g := mustOpen(t, config)
+	assert.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", g.generated, `{"namespace":["sales"]}`).Code)
+	require.NoError(t, g.close())
+
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	renamed := strings.Replace(string(text), "id: main", "id: other", 1)
+	dir := filepath.Dir(config)
+	_, err = open(t, write(t, dir, "renamed.yaml", renamed))
+	require.ErrorContains(t, err, "the registry holds the catalog 'main', which no mount names")
+	lock, err := lockData(data)
+	require.NoError(t, err, "a start that failed holds nothing")
+	require.NoError(t, lock.release())
+
+	g = mustOpen(t, write(t, dir, "detached.yaml", renamed+"detached: [main]\n"))
+	require.NoError(t, g.close())
+	g = mustOpen(t, config)
+	assert.Equal(t, 204, send(g.router, "HEAD", "/v1/namespaces/sales", g.generated, "").Code, "nothing was lost")
+}
+
+func TestStartRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, more string
+		files      map[string]string
+		want       string
+	}{
+		{"a policy that doesn't parse", "auth: {policies: [p.cedar]}", map[string]string{"p.cedar": "\nallow();"}, "p.cedar"},
+		{"a policy with a typo", "auth: {policies: ['p/*.cedar']}", map[string]string{"p/a.cedar": "", "p/b.cedar": "\npermit(principal, action == Action::\"loadTabel\", resource);"}, "b.cedar, line 2"},
+		{"a pattern without a file", "auth: {policies: ['p/*.cedar']}", nil, "auth.policies[0]: no file matches p/*.cedar"},
+		{"a broken pattern", "auth: {policies: ['[']}", nil, "auth.policies[0]"},
+		{"a directory of policies", "auth: {policies: [p]}", map[string]string{"p/a.cedar": ""}, "auth.policies[0]"},
+		{"a bad key id", "auth: {keys: [{id: 'a b', sha256: " + authz.HashSecret("x") + ", principal: p}]}", nil, `key "a b"`},
+		{"a mount at a word of the API", "  - {at: tables, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "mount at 'tables'"},
+		{"the tree's name", "  - {at: piedmont, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "would mean both"},
+		{"a warehouse outside its profile", "  - {at: x, native: {id: x, warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "mounts[1]"},
+		{"a bad native id", "  - {at: x, native: {id: 'a b', warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "mounts[1]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config, data := localConfig(t, c.more)
+			for name, text := range c.files {
+				write(t, filepath.Dir(config), name, text)
+			}
+			_, err := open(t, config)
+			require.ErrorContains(t, err, c.want)
+			lock, err := lockData(data)
+			require.NoError(t, err, "a start that failed holds nothing")
+			require.NoError(t, lock.release())
+		})
+	}
+}
+
+func TestStartRefusesADamagedRegistry(t *testing.T) {
+	config, data := localConfig(t, "")
+	write(t, data, "registry.db", strings.Repeat("no registry ", 10_000))
+	_, err := open(t, config)
+	require.ErrorContains(t, err, "registry.db")
+	lock, err := lockData(data)
+	require.NoError(t, err)
+	require.NoError(t, lock.release())
+}
+
+func TestStartMakesAncestorsAndHidesNothing(t *testing.T) {
+	config, _ := localConfig(t, "  - {at: far.away, rest: {uri: 'http://127.0.0.1:1', timeout: 1s}}\n")
+	g := mustOpen(t, config)
+	assert.Equal(t, 204, send(g.router, "HEAD", "/v1/namespaces/far", g.generated, "").Code)
+	assert.Equal(t, 409, send(g.router, "DELETE", "/v1/namespaces/far", g.generated, "").Code)
+	assert.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", g.generated, `{"namespace":["taken"]}`).Code)
+	require.NoError(t, g.close())
+
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	_, err = open(t, write(t, filepath.Dir(config), "hides.yaml", strings.Replace(string(text), "far.away", "taken", 1)))
+	require.ErrorContains(t, err, "The mount at 'taken' would hide a namespace")
+}
+
+func TestConfiguredKeysReplaceTheGeneratedOne(t *testing.T) {
+	config, data := localConfig(t, `auth:
+  keys:
+    - {id: a, sha256: `+authz.HashSecret("secret-a")+`, principal: ops}
+    - {id: b, sha256: `+authz.HashSecret("secret-b")+`, principal: admin}
+  admins: [ops]
+`)
+	g := mustOpen(t, config)
+	assert.NoFileExists(t, filepath.Join(data, adminKeyFile))
+	assert.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", "a:secret-a", `{"namespace":["n"]}`).Code)
+	assert.Equal(t, 403, send(g.router, "POST", "/v1/namespaces", "b:secret-b", `{"namespace":["m"]}`).Code, "admin is no name of power here")
+}
