@@ -273,18 +273,22 @@ func TestNamesWithTheSeparator(t *testing.T) {
 	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, n, mounts.Page{})
 	require.Equal(t, mounts.BadGateway, checkError(t, err), "?parent= can't tell them apart")
 
-	for _, separator := range []string{"%2E", "%1F"} { // SeaweedFS 4.48 does so with the default too
+	for separator, level := range map[string]string{
+		"%2E": "a.b", "%1F": "a.b", // SeaweedFS 4.48 does so with the default too
+		"%24": "a$b",
+	} {
+		n := mounts.Namespace{level}
 		u = withTable(t, func(u *upstream) { u.separator = separator })
 		nested := mounts.Namespace{"a", "b"}
 		u.createNamespace(nested, nil)
 		u.write(nested.Table("t"), 1)
 		u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			switch path := r.URL.EscapedPath(); {
-			case strings.HasSuffix(path, "/namespaces/a.b"):
+			case strings.HasSuffix(path, "/namespaces/"+level):
 				says(200, `{"namespace":["a","b"],"properties":{}}`)(w, r)
-			case strings.HasSuffix(path, "/namespaces/a.b/tables/t"):
+			case strings.HasSuffix(path, "/namespaces/"+level+"/tables/t"):
 				says(200, `{"metadata":{"secret":true}}`)(w, r)
-			case strings.HasSuffix(path, "/namespaces/a.b/tables"):
+			case strings.HasSuffix(path, "/namespaces/"+level+"/tables"):
 				says(200, `{"identifiers":[]}`)(w, r)
 			default:
 				return false

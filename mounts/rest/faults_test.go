@@ -84,6 +84,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"404 other code":      {says(404, `{"error":{"message":"m","type":"NoSuchTableException","code":500}}`), mounts.BadGateway},
 		"404 duplicate type":  {says(404, `{"error":{"type":"NoSuchTableException","type":"NoSuchNamespaceException","code":404}}`), mounts.BadGateway},
 		"500 typed as 404":    {says(500, `{"error":{"message":"m","type":"NoSuchTableException","code":404}}`), mounts.Unavailable},
+		"500 without code":    {says(500, `{"error":{"message":"m","type":"NoSuchTableException"}}`), mounts.Unavailable},
 		"405":                 {says(405, ""), mounts.BadGateway},
 		"408":                 {says(408, ""), mounts.Timeout},
 		"419":                 {says(419, ""), mounts.Unavailable},
@@ -239,6 +240,18 @@ func TestAnswersThatNeverEnd(t *testing.T) {
 		}
 		require.Less(t, time.Since(began), 10*time.Second)
 	}
+}
+
+// What announces too much isn't read at all.
+func TestAnnouncedSize(t *testing.T) {
+	u := withTable(t)
+	c := u.mount(func(o *rest.Options) { o.Timeout = time.Minute })
+	u.intercept(afterConfig(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "400000000")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	require.Equal(t, mounts.BadGateway, kindOfLoad(t, c))
 }
 
 // A gzip bomb is bounded by what it unpacks to.

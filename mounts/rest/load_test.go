@@ -156,6 +156,10 @@ func TestWithoutTags(t *testing.T) {
 			changed, d3 := load(t, c, table)
 			if name == "immutable" {
 				require.Same(t, d1, d3, "a file whose name carries a UUID doesn't change")
+				u.write(table, 2)
+				moved, d4 := load(t, c, table)
+				require.NotEqual(t, first.Version, moved.Version)
+				require.NotSame(t, d1, d4)
 				return
 			}
 			require.NotEqual(t, first.Version, changed.Version)
@@ -181,10 +185,13 @@ func TestMountsDontShareTags(t *testing.T) {
 // What was dropped is gone at once, and what stands in its place is another table.
 func TestDroppedAndMadeAgain(t *testing.T) {
 	u := withTable(t)
-	c := u.mount()
+	documents := rest.NewDocuments(1 << 20)
+	c := u.mount(func(o *rest.Options) { o.Documents = documents })
 	load(t, c, table)
+	require.Equal(t, 1, documents.Len())
 	u.drop(table)
 	require.Equal(t, mounts.NoSuchTable, kindOfLoad(t, c))
+	require.Zero(t, documents.Len())
 	stored := u.write(table, 7)
 	_, d := load(t, c, table)
 	require.Equal(t, stored.document, string(d.Raw()))

@@ -56,7 +56,7 @@ func (a *oauth) token(ctx context.Context) (*token, error) {
 		return current, nil
 	}
 	t, err := a.fetching.Do(ctx, struct{}{}, func(ctx context.Context) (*token, error) {
-		if t := a.current.Load(); t != current && t.usable(a.now()) { // another was faster
+		if t := a.current.Load(); t.usable(a.now()) { // another was faster
 			return t, nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
