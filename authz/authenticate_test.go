@@ -37,12 +37,12 @@ func TestDenied(t *testing.T) {
 	} {
 		_, err := a.Credential(ctx, credential)
 		require.True(t, mounts.Is(err, mounts.NotAuthorized), "%.40q: %v", credential, err)
-		texts = append(texts, err.(*mounts.Error).Message())
+		texts = append(texts, message(t, err))
 	}
 	for _, pair := range [][2]string{{"etl", "wrong"}, {"nobody", "wrong"}, {"", ""}, {"etl", strings.Repeat("x", MaxCredentialBytes+1)}} {
 		_, _, err := a.Token(pair[0], pair[1])
 		require.True(t, mounts.Is(err, mounts.NotAuthorized))
-		texts = append(texts, err.(*mounts.Error).Message())
+		texts = append(texts, message(t, err))
 	}
 	for _, text := range texts {
 		assert.Equal(t, texts[0], text)
@@ -224,7 +224,7 @@ func TestReplicasShareSigningKeys(t *testing.T) {
 	store.down = true
 	_, err = first.Credential(ctx, token)
 	require.True(t, mounts.Is(err, mounts.Unavailable), "nothing is known of it: no 401, %v", err)
-	assert.NotContains(t, err.(*mounts.Error).Message(), "store")
+	assert.NotContains(t, message(t, err), "store")
 	store.down = false
 	_, err = first.Credential(ctx, token)
 	require.NoError(t, err)

@@ -23,8 +23,9 @@ func objectOf(a Action) Object {
 		return table("a/b", "t")
 	case LoadView, ViewExists, CreateView, ReplaceView, RenameView, RegisterView, DropView:
 		return view("a/b", "v")
+	default:
+		return namespace("a/b")
 	}
-	return namespace("a/b")
 }
 
 func TestDefaultPolicies(t *testing.T) {

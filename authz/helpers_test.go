@@ -127,3 +127,11 @@ func in(mount string, o Object) Object {
 	o.Mount = mount
 	return o
 }
+
+// message is what a client would be told.
+func message(t testing.TB, err error) string {
+	t.Helper()
+	var e *mounts.Error
+	require.ErrorAs(t, err, &e)
+	return e.Message()
+}

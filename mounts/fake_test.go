@@ -215,6 +215,14 @@ func (m writable) RenameTable(ctx context.Context, c mounts.Caller, from, _ moun
 	return from.Restore(m.TableExists(ctx, c, from.Inner()))
 }
 
+// message is what a client would be told.
+func message(t testing.TB, err error) string {
+	t.Helper()
+	var e *mounts.Error
+	require.ErrorAs(t, err, &e)
+	return e.Message()
+}
+
 // at mounts a catalog at a path of levels joined by slashes.
 func at(path string, m mounts.Mount) mounts.Point {
 	p := mounts.Point{At: ns(path), Mount: m, Kind: "upstream"}

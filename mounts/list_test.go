@@ -116,7 +116,7 @@ func TestReads(t *testing.T) {
 				return
 			}
 			for _, err := range []error{err, exists} {
-				assert.Equal(t, c.want.(*mounts.Error).Message(), err.(*mounts.Error).Message())
+				assert.Equal(t, message(t, c.want), message(t, err))
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestReads(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"inner": "p"}, properties, "a synthetic place shows the mount's own properties")
 	_, err = in.LoadNamespace(ctx, who, resolve(t, in, "legacy/none"))
-	assert.Equal(t, "Namespace does not exist: legacy.none", err.(*mounts.Error).Message())
+	assert.Equal(t, "Namespace does not exist: legacy.none", message(t, err))
 	_, _, err = in.ListTables(ctx, who, resolve(t, in, "legacy/none"), mounts.Page{})
-	assert.Equal(t, "Namespace does not exist: legacy.none", err.(*mounts.Error).Message())
+	assert.Equal(t, "Namespace does not exist: legacy.none", message(t, err))
 }

@@ -138,13 +138,13 @@ func TestTables(t *testing.T) {
 func TestRefusalsNameTheMount(t *testing.T) {
 	in, _ := writeTree(t, true)
 	_, err := in.CommitTable(ctx, who, resolveTable(t, in, "up/db", "t"), nil)
-	assert.Equal(t, "The mount at 'up' (upstream) is read-only: 'up.db.t' can't be changed through it", err.(*mounts.Error).Message())
+	assert.Equal(t, "The mount at 'up' (upstream) is read-only: 'up.db.t' can't be changed through it", message(t, err))
 	again := in.DropTable(ctx, who, resolveTable(t, in, "up/db", "t"), false)
-	assert.Equal(t, err.(*mounts.Error).Message(), again.(*mounts.Error).Message(), "403 and 406 say the same")
+	assert.Equal(t, message(t, err), message(t, again), "403 and 406 say the same")
 
 	err = in.RenameTable(ctx, who, resolveTable(t, in, "up/db", "t"), resolveTable(t, in, "db", "u"))
 	assert.Equal(t, "Cannot rename up.db.t in the mount at 'up' (upstream) to db.u in the mount at the root (native): both must lie in mounts that can be written",
-		err.(*mounts.Error).Message())
+		message(t, err))
 }
 
 func TestRenameTable(t *testing.T) {
