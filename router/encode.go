@@ -77,9 +77,20 @@ func appendNext(dst []byte, next string) []byte {
 	return append(dst, '}')
 }
 
-// encodeNamespaces is a ListNamespacesResponse.
-func encodeNamespaces(names []mounts.Namespace, next string) []byte {
-	dst := append(make([]byte, 0, 64+32*len(names)), `{"namespaces":[`...)
+// writeList writes a list that is encoded into memory that is used again.
+func writeList(w http.ResponseWriter, r *http.Request, encode func(dst []byte) []byte) {
+	buffer := joined.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+	b := encode((*buffer)[:0])
+	writeJSON(w, r, http.StatusOK, b)
+	if cap(b) <= maxPooled {
+		*buffer = b
+		joined.Put(buffer)
+	}
+}
+
+// appendNamespaces appends a ListNamespacesResponse.
+func appendNamespaces(dst []byte, names []mounts.Namespace, next string) []byte {
+	dst = append(dst, `{"namespaces":[`...)
 	for i, n := range names {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -89,11 +100,11 @@ func encodeNamespaces(names []mounts.Namespace, next string) []byte {
 	return appendNext(dst, next)
 }
 
-// encodeIdentifiers is a ListTablesResponse for objects of one namespace.
-func encodeIdentifiers(in mounts.Namespace, names []string, next string) []byte {
+// appendIdentifiers appends a ListTablesResponse for objects of one namespace.
+func appendIdentifiers(dst []byte, in mounts.Namespace, names []string, next string) []byte {
 	head := append([]byte(`{"namespace":`), appendNamespace(nil, in)...)
 	head = append(head, `,"name":`...)
-	dst := append(make([]byte, 0, 64+(len(head)+24)*len(names)), `{"identifiers":[`...)
+	dst = append(dst, `{"identifiers":[`...)
 	for i, name := range names {
 		if i > 0 {
 			dst = append(dst, ',')

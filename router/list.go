@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"piedmont/authz"
@@ -101,7 +102,7 @@ func (rt *Router) listNamespaces(w http.ResponseWriter, r *http.Request, c *call
 	if err != nil {
 		return err
 	}
-	writeJSON(w, r, http.StatusOK, encodeNamespaces(shown, rt.pages.seal(next, p.bound)))
+	writeList(w, r, func(dst []byte) []byte { return appendNamespaces(dst, shown, rt.pages.seal(next, p.bound)) })
 	return nil
 }
 
@@ -159,6 +160,7 @@ func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) er
 			return 0, 0, "", err
 		}
 		from := len(shown)
+		shown = slices.Grow(shown, len(tables))
 		for _, id := range tables {
 			shown = append(shown, id.Name)
 		}
@@ -177,6 +179,8 @@ func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) er
 	if err != nil {
 		return err
 	}
-	writeJSON(w, r, http.StatusOK, encodeIdentifiers(c.warehouse.Up(t.Path), shown, rt.pages.seal(next, p.bound)))
+	writeList(w, r, func(dst []byte) []byte {
+		return appendIdentifiers(dst, c.warehouse.Up(t.Path), shown, rt.pages.seal(next, p.bound))
+	})
 	return nil
 }

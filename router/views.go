@@ -21,7 +21,7 @@ func (rt *Router) listViews(w http.ResponseWriter, r *http.Request, c *call) err
 	if _, err := c.tree.LoadNamespace(r.Context(), c.identity.Caller, t); err != nil {
 		return err
 	}
-	writeJSON(w, r, http.StatusOK, encodeIdentifiers(nil, nil, ""))
+	writeJSON(w, r, http.StatusOK, appendIdentifiers(nil, nil, nil, ""))
 	return nil
 }
 
@@ -36,7 +36,7 @@ func (rt *Router) noSuchView(_ http.ResponseWriter, r *http.Request, c *call) er
 
 func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) error {
 	var named nameOf
-	if err := decode(w, r, &named); err != nil {
+	if _, err := decode(w, r, &named); err != nil {
 		return err
 	}
 	if named.Name == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -115,12 +116,15 @@ func (r *Registry) Scan(ctx context.Context, prefix, after native.Key, limit int
 		limit = native.MaxScan
 	}
 	err = r.view(ctx, func(b *bbolt.Bucket) error {
-		found, size, err := collect(b.Cursor(), []byte(prefix), []byte(after), limit)
-		if err != nil {
-			return err
+		space := pairs.Get().(*[]pair) //nolint:forcetypeassert // the pool holds nothing else
+		found, size, err := collect((*space)[:0], b.Cursor(), []byte(prefix), []byte(after), limit)
+		if err == nil {
+			recs = copyOut(found, size)
 		}
-		recs = copyOut(found, size)
-		return nil
+		clear(found) // nothing may point into the file any longer
+		*space = found
+		pairs.Put(space)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scan %q of registry %s: %w", string(prefix), r.path, err)
@@ -131,8 +135,12 @@ func (r *Registry) Scan(ctx context.Context, prefix, after native.Key, limit int
 // pair is a record as it lies in the file.
 type pair struct{ key, value []byte }
 
-// collect finds the records of a Scan and how many bytes they have.
-func collect(c *bbolt.Cursor, prefix, after []byte, limit int) (found []pair, size int, err error) {
+// pairs are lists for Scans to fill: growing one anew costs more than the rest of a Scan.
+// None is longer than native.MaxScan.
+var pairs = sync.Pool{New: func() any { return new([]pair) }}
+
+// collect finds the records of a Scan and how many bytes they have, and appends them to found.
+func collect(found []pair, c *bbolt.Cursor, prefix, after []byte, limit int) (_ []pair, size int, err error) {
 	start := prefix
 	if bytes.Compare(after, prefix) > 0 {
 		start = after
@@ -143,10 +151,10 @@ func collect(c *bbolt.Cursor, prefix, after []byte, limit int) (found []pair, si
 	}
 	for ; k != nil && bytes.HasPrefix(k, prefix) && len(found) < limit; k, v = c.Next() {
 		if err := checkRecord(k, v); err != nil {
-			return nil, 0, err
+			return found, 0, err
 		}
 		if size += len(k) + len(v); size > maxScanBytes {
-			return nil, 0, fmt.Errorf("more than %d MiB in %d records: ask for fewer", maxScanBytes>>20, len(found)+1)
+			return found, 0, fmt.Errorf("more than %d MiB in %d records: ask for fewer", maxScanBytes>>20, len(found)+1)
 		}
 		found = append(found, pair{k, v})
 	}
