@@ -32,6 +32,7 @@ const (
 	BadGateway                     // an upstream answered what it should not
 	Unavailable                    // surely not done; may be tried again
 	Timeout                        // an upstream didn't answer in time
+	Replayed                       // the receipt is there already: its outcome is the answer
 )
 
 var kindNames = [...]string{
@@ -41,7 +42,7 @@ var kindNames = [...]string{
 	NotFound: "not found", Unsupported: "unsupported operation", AlreadyExists: "already exists",
 	NamespaceNotEmpty: "namespace not empty", CommitFailed: "commit failed", Unprocessable: "unprocessable",
 	TooLarge: "request too large", TooManyRequests: "too many requests",
-	CommitStateUnknown: "commit state unknown", BadGateway: "bad gateway", Unavailable: "unavailable", Timeout: "timeout",
+	CommitStateUnknown: "commit state unknown", BadGateway: "bad gateway", Unavailable: "unavailable", Timeout: "timeout", Replayed: "replayed",
 }
 
 // String is a short English name of the kind, for logs.
@@ -50,6 +51,16 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return "unknown kind"
+}
+
+// KindNamed is the kind with that String, Internal for an unknown one.
+func KindNamed(name string) Kind {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k)
+		}
+	}
+	return Internal
 }
 
 // Error is the one error type that crosses package borders. What may be shown to a
@@ -108,7 +119,7 @@ func (e *Error) Message() string {
 	case NamespaceNotEmpty:
 		return "Namespace " + e.Name + " is not empty"
 	case Internal, BadRequest, InvalidArgument, NotAuthorized, Forbidden, NotFound, Unsupported, AlreadyExists, CommitFailed,
-		Unprocessable, TooLarge, TooManyRequests, CommitStateUnknown, BadGateway, Unavailable, Timeout:
+		Unprocessable, TooLarge, TooManyRequests, CommitStateUnknown, BadGateway, Unavailable, Timeout, Replayed:
 	}
 	s := e.Kind.String()
 	if e.Name != "" {

@@ -12,14 +12,14 @@ import (
 
 func TestEveryKindHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for k := mounts.Internal; k <= mounts.Timeout; k++ {
+	for k := mounts.Internal; k <= mounts.Replayed; k++ {
 		assert.NotEmpty(t, k.String(), "kind %d", k)
 		assert.NotEqual(t, "unknown kind", k.String(), "kind %d", k)
 		assert.False(t, seen[k.String()], "%s stands twice", k)
 		seen[k.String()] = true
 		assert.NotEmpty(t, (&mounts.Error{Kind: k}).Message())
 	}
-	assert.Equal(t, "unknown kind", (mounts.Timeout + 1).String(), "the last kind")
+	assert.Equal(t, "unknown kind", (mounts.Replayed + 1).String(), "the last kind")
 }
 
 func TestMessage(t *testing.T) {

@@ -9,6 +9,8 @@ type Caller struct {
 	Principal string
 	// Groups are the principal's groups.
 	Groups []string
+	// Receipt is the client's Idempotency-Key on a mutation; nil without one.
+	Receipt *Receipt
 }
 
 // Page asks for one page of a list. The zero Page is the first page of the mount's own

@@ -72,6 +72,7 @@ var (
 	_ mounts.TableRenamer    = (*Catalog)(nil)
 
 	_ mounts.TransactionCommitter = (*Catalog)(nil)
+	_ mounts.ReceiptKeeper        = (*Catalog)(nil)
 )
 
 // New makes a catalog. It fails where an option is missing or the warehouse lies in no

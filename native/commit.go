@@ -25,28 +25,28 @@ const (
 )
 
 // CommitTable queues a commit. See DESIGN.md for the protocol.
-func (c *Catalog) CommitTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, body []byte) (*mounts.Table, error) {
+func (c *Catalog) CommitTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, body []byte) (*mounts.Table, error) {
 	commit, err := metadata.ParseCommit(body)
 	if err != nil {
 		return nil, err
 	}
 	if commit.IsCreate() {
-		return c.commitCreate(ctx, id, commit)
+		return c.commitCreate(ctx, id, caller, commit)
 	}
-	p := &pending{ctx: ctx, commit: commit, done: make(chan outcome, 1)}
+	p := &pending{ctx: ctx, caller: caller, commit: commit, done: make(chan outcome, 1)}
 	return c.queues.submit(objectKey(c.id, id), p, func(batch []*pending) []*pending {
 		return c.commitBatch(ctx, id, batch)
 	})
 }
 
 // commitCreate ends a staged create.
-func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, commit *metadata.Commit) (*mounts.Table, error) {
+func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, caller mounts.Caller, commit *metadata.Commit) (*mounts.Table, error) {
 	const op = "updateTable"
 	d, err := c.built(ctx, op, id, commit)
 	if err != nil {
 		return nil, err
 	}
-	return c.create(ctx, op, id, d)
+	return c.create(ctx, op, id, caller, d)
 }
 
 // built is the document that the updates of a create make from nothing.
@@ -68,18 +68,23 @@ func (c *Catalog) built(ctx context.Context, op string, id mounts.Identifier, co
 	return d, c.checkPlaces(d)
 }
 
-// lost takes a batch that lost its swap to another process: it gives up on commits that
-// lost too often and waits a little for the others.
-func (c *Catalog) lost(id mounts.Identifier, batch []*pending) (again []*pending) {
-	for _, p := range batch {
-		if p.losses++; p.losses < attempts {
+// lost takes a chain that lost its swap to another process: it gives up on commits that
+// lost too often, or that another process has carried out, and waits a little for the
+// others.
+func (c *Catalog) lost(id mounts.Identifier, chain []*link) (again []*pending) {
+	for _, l := range chain {
+		p := l.pending
+		switch p.losses++; {
+		case l.replayed:
+			p.done <- outcome{err: replayed("updateTable", id.String())}
+		case p.losses < attempts:
 			again = append(again, p)
-			continue
+		default:
+			p.done <- outcome{err: &mounts.Error{
+				Kind: mounts.CommitFailed, Op: "updateTable", Name: id.String(),
+				Detail: "Commit to {name} lost against concurrent changes too often; nothing was written",
+			}}
 		}
-		p.done <- outcome{err: &mounts.Error{
-			Kind: mounts.CommitFailed, Op: "updateTable", Name: id.String(),
-			Detail: "Commit to {name} lost against concurrent changes too often; nothing was written",
-		}}
 	}
 	if len(again) > 0 {
 		time.Sleep(jitter(again[0].losses))
@@ -91,7 +96,10 @@ func (c *Catalog) lost(id mounts.Identifier, batch []*pending) (again []*pending
 type link struct {
 	pending *pending
 	file    *file // nil where the commit changed nothing
-	err     error // the refusal, where there is one
+	// location is where the document lies that the commit is answered with.
+	location string
+	replayed bool  // whether its receipt was found to be there already
+	err      error // the refusal, where there is one
 }
 
 // commitBatch carries out commits to one table in their order, each on the result of the
@@ -126,7 +134,7 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 		c.acknowledge(ctx, id, p, chain)
 	case errors.Is(err, errLost):
 		c.discard(ctx, filesOf(chain)...)
-		return append(c.lost(id, pendingOf(chain)), again...)
+		return append(c.lost(id, chain), again...)
 	case mounts.Is(err, mounts.CommitStateUnknown):
 		answer(pendingOf(chain), err)
 	default:
@@ -137,11 +145,21 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 }
 
 // begin takes as many commits as one batch may hold and drops those whose clients have
-// gone: nothing was done for them yet.
+// gone: nothing was done for them yet. A commit sent again while the first still waits
+// must not share its batch: they would keep one receipt.
 func begin(waiting []*pending) (batch, later []*pending) {
+	receipts := map[Key]bool{}
 	for i, p := range waiting {
 		if len(batch) == maxBatch {
-			return batch, waiting[i:]
+			return batch, append(later, waiting[i:]...)
+		}
+		if p.caller.Receipt != nil {
+			key := receiptKey(p.caller)
+			if receipts[key] {
+				later = append(later, p)
+				continue
+			}
+			receipts[key] = true
 		}
 		if err := p.ctx.Err(); err != nil {
 			p.done <- outcome{err: &mounts.Error{Kind: mounts.Unavailable, Op: "updateTable", Detail: "The request ended before its commit began", Err: err}}
@@ -149,7 +167,7 @@ func begin(waiting []*pending) (batch, later []*pending) {
 		}
 		batch = append(batch, p)
 	}
-	return batch, nil
+	return batch, later
 }
 
 // chain applies the commits one after another. rest are those that would make the batch
@@ -167,7 +185,7 @@ func (c *Catalog) chain(p pointer, base *metadata.Document, batch []*pending) (c
 			l.err = err
 			continue
 		}
-		if !changed {
+		if l.location = location; !changed {
 			continue
 		}
 		if next.Location() != p.Location && len(chain) > 1 {
@@ -178,11 +196,11 @@ func (c *Catalog) chain(p pointer, base *metadata.Document, batch []*pending) (c
 			l.err = err
 			continue
 		}
-		l.file = &f
+		l.file, l.location = &f, f.location.Verbatim()
 		if next.Location() != p.Location {
 			return chain, batch[i+1:]
 		}
-		current, location = next, f.location.Verbatim()
+		current, location = next, l.location
 		size += len(next.Bytes())
 	}
 	return chain, nil
@@ -232,24 +250,42 @@ func writeChain(ctx context.Context, chain []*link) (written, failed []*link) {
 	return chain, nil
 }
 
-// swap moves the pointer to the last document of the chain, if there is a new one.
-// errLost means that the base is no longer the base.
+// swap moves the pointer to the last document of the chain, if there is a new one, and
+// keeps the receipts. errLost means that the base is no longer the base, or that a receipt
+// was there already.
 func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, p pointer, r Record, chain []*link) error {
 	var last *file
+	var all changeset
 	for _, l := range chain {
 		if l.file != nil {
 			last = l.file
 		}
+		if l.err != nil {
+			continue
+		}
+		kept, err := c.storing(l.pending.caller, receipt{MetadataLocation: l.location})
+		if err != nil {
+			return err
+		}
+		all.add(kept)
 	}
-	if last == nil {
+	if last != nil {
+		s, err := c.swapping(ctx, p, r, last)
+		if err != nil {
+			return err
+		}
+		all.add(s)
+	}
+	if len(all.changes) == 0 {
 		return nil
 	}
-	s, err := c.swapping(ctx, p, r, last)
-	if err != nil {
-		return err
-	}
-	err = c.registry.Commit(ctx, s.conditions, s.changes)
-	return committed("updateTable", id.String(), err, func(*ConflictError) error { return errLost })
+	err := c.registry.Commit(ctx, all.conditions, all.changes)
+	return committed("updateTable", id.String(), err, func(lost *ConflictError) error {
+		for _, l := range chain {
+			l.replayed = l.pending.caller.Receipt != nil && lost.names(receiptKey(l.pending.caller))
+		}
+		return errLost
+	})
 }
 
 // acknowledge answers a chain whose swap is durable: each commit with the document it

@@ -15,7 +15,7 @@ import (
 
 // CreateTable creates a table, or only says what it would be (stage-create): staging
 // writes nothing and reserves nothing.
-func (c *Catalog) CreateTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, body []byte) (*mounts.Table, error) {
+func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, body []byte) (*mounts.Table, error) {
 	const op = "createTable"
 	request, err := metadata.ParseCreate(body)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Catalog) CreateTable(ctx context.Context, _ mounts.Caller, id mounts.Id
 	if request.StageCreate {
 		return c.staged(d)
 	}
-	return c.create(ctx, op, id, d)
+	return c.create(ctx, op, id, caller, d)
 }
 
 func (c *Catalog) createOptions(location string) metadata.CreateOptions {
@@ -150,7 +150,7 @@ func (c *Catalog) checkPlaces(d *metadata.Document) error {
 }
 
 // create writes the first metadata file of a table and enters it in the registry.
-func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document) (*mounts.Table, error) {
+func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, d *metadata.Document) (*mounts.Table, error) {
 	f, err := c.name(d, "")
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d
 		}
 		return nil, err
 	}
-	if err := c.enter(ctx, op, id, d, f.location.Verbatim()); err != nil {
+	if err := c.enter(ctx, op, id, caller, d, f.location.Verbatim()); err != nil {
 		if !mounts.Is(err, mounts.CommitStateUnknown) {
 			c.discard(ctx, f)
 		}
@@ -172,15 +172,16 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, d
 
 // enter puts a table into the registry. Any error but CommitStateUnknown means that surely
 // nothing was entered.
-func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document, location string) error {
+func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, d *metadata.Document, location string) error {
 	object := newObject()
 	return retry(ctx, op, id.String(), func() error {
 		s, err := c.entering(ctx, op, id, object, d, location)
 		if err != nil {
 			return err
 		}
-		err = c.registry.Commit(ctx, s.conditions, s.changes)
-		return committed(op, id.String(), err, func(lost *ConflictError) error { return enterConflict(op, id, lost) })
+		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: location}, func(lost *ConflictError) error {
+			return enterConflict(op, id, lost)
+		})
 	})
 }
 

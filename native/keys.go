@@ -17,6 +17,8 @@ import (
 //	t id NUL namespace NUL name          the index of tables
 //	l location / NUL id NUL object       where tables lie, of all mounts
 //	k name                               token signing keys
+//	r principal NUL key                  receipts of mutations
+//	x expiry receipt                     when receipts may go, eight bytes, big-endian seconds
 //
 // A namespace is its levels joined by 0x1F. Names hold no control characters, so no part
 // can be taken for another, and the children of a namespace sort next to each other.
@@ -26,6 +28,8 @@ const (
 	kindTable      = "t"
 	kindLocation   = "l"
 	kindSigningKey = "k"
+	kindReceipt    = "r"
+	kindExpiry     = "x"
 )
 
 const nul = "\x00"

@@ -105,7 +105,7 @@ func (c *Catalog) LoadNamespace(ctx context.Context, _ mounts.Caller, n mounts.N
 
 // CreateNamespace creates one level; the parent must exist. A property location must lie
 // in a storage profile of the mount, since tables are put below it.
-func (c *Catalog) CreateNamespace(ctx context.Context, _ mounts.Caller, n mounts.Namespace, properties map[string]string) (map[string]string, error) {
+func (c *Catalog) CreateNamespace(ctx context.Context, caller mounts.Caller, n mounts.Namespace, properties map[string]string) (map[string]string, error) {
 	const op = "createNamespace"
 	if err := c.checkNamespaceLocation(properties); err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func (c *Catalog) CreateNamespace(ctx context.Context, _ mounts.Caller, n mounts
 	if parent := n.Parent(); !parent.IsRoot() {
 		conditions = append(conditions, Condition{Kind: Exists, Key: namespaceKey(c.id, parent)})
 	}
-	err = c.registry.Commit(ctx, conditions, []Change{put(key, value)})
-	return properties, committed(op, n.String(), err, func(lost *ConflictError) error {
+	s := changeset{conditions: conditions, changes: []Change{put(key, value)}}
+	return properties, c.commit(ctx, op, n.String(), caller, s, receipt{}, func(lost *ConflictError) error {
 		if last := lost.Failures[len(lost.Failures)-1]; last.Condition.Kind == Exists {
 			return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: n.Parent().String()}
 		}
@@ -132,15 +132,18 @@ func (c *Catalog) CreateNamespace(ctx context.Context, _ mounts.Caller, n mounts
 }
 
 // DropNamespace drops a namespace that holds no table, view or namespace.
-func (c *Catalog) DropNamespace(ctx context.Context, _ mounts.Caller, n mounts.Namespace) error {
+func (c *Catalog) DropNamespace(ctx context.Context, caller mounts.Caller, n mounts.Namespace) error {
 	const op = "dropNamespace"
 	key := namespaceKey(c.id, n)
-	err := c.registry.Commit(ctx, []Condition{
-		{Kind: Exists, Key: key},
-		{Kind: PrefixEmpty, Key: children(kindObject, c.id, n)},
-		{Kind: PrefixEmpty, Key: children(kindNamespace, c.id, n)},
-	}, []Change{remove(key)})
-	return committed(op, n.String(), err, func(lost *ConflictError) error {
+	s := changeset{
+		conditions: []Condition{
+			{Kind: Exists, Key: key},
+			{Kind: PrefixEmpty, Key: children(kindObject, c.id, n)},
+			{Kind: PrefixEmpty, Key: children(kindNamespace, c.id, n)},
+		},
+		changes: []Change{remove(key)},
+	}
+	return c.commit(ctx, op, n.String(), caller, s, receipt{}, func(lost *ConflictError) error {
 		if lost.Failures[0].Condition.Kind == Exists {
 			return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: n.String()}
 		}
@@ -149,7 +152,7 @@ func (c *Catalog) DropNamespace(ctx context.Context, _ mounts.Caller, n mounts.N
 }
 
 // UpdateProperties removes and sets at once.
-func (c *Catalog) UpdateProperties(ctx context.Context, _ mounts.Caller, n mounts.Namespace, removals []string, updates map[string]string) (mounts.PropertiesUpdate, error) {
+func (c *Catalog) UpdateProperties(ctx context.Context, caller mounts.Caller, n mounts.Namespace, removals []string, updates map[string]string) (mounts.PropertiesUpdate, error) {
 	const op = "updateProperties"
 	for _, k := range removals {
 		if _, both := updates[k]; both {
@@ -169,15 +172,18 @@ func (c *Catalog) UpdateProperties(ctx context.Context, _ mounts.Caller, n mount
 			return err
 		}
 		done = applyProperties(stored.Properties, removals, updates)
-		if len(done.Updated) == 0 && len(done.Removed) == 0 {
+		if len(done.Updated) == 0 && len(done.Removed) == 0 && caller.Receipt == nil {
 			return nil
 		}
 		value, err := encode(stored)
 		if err != nil {
 			return err
 		}
-		err = c.registry.Commit(ctx, []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, []Change{put(r.Key, value)})
-		return committed(op, n.String(), err, func(*ConflictError) error { return errLost })
+		s := changeset{
+			conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}},
+			changes:    []Change{put(r.Key, value)},
+		}
+		return c.commit(ctx, op, n.String(), caller, s, receipt{Properties: &done}, func(*ConflictError) error { return errLost })
 	})
 	return done, err
 }

@@ -23,6 +23,7 @@ type queue struct{ pending []*pending }
 // pending is one commit that waits for its turn.
 type pending struct {
 	ctx    context.Context // of the request; once its turn has come it no longer counts
+	caller mounts.Caller
 	commit *metadata.Commit
 	losses int // swaps lost to other processes
 	done   chan outcome

@@ -12,7 +12,7 @@ import (
 
 // RegisterTable enters an existing metadata file as a table. Its uuid is kept. Over a table
 // that exists it moves that table's pointer to the file, where the request says so.
-func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, r mounts.RegisterRequest) (*mounts.Table, error) {
+func (c *Catalog) RegisterTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, r mounts.RegisterRequest) (*mounts.Table, error) {
 	const op = "registerTable"
 	profile, l, err := c.storage.Find(r.MetadataLocation)
 	if err != nil {
@@ -28,9 +28,9 @@ func (c *Catalog) RegisterTable(ctx context.Context, _ mounts.Caller, id mounts.
 		return nil, err
 	}
 	if r.Overwrite {
-		err = c.enterOver(ctx, op, id, d, &file{profile: profile, location: l, document: d})
+		err = c.enterOver(ctx, op, id, caller, d, &file{profile: profile, location: l, document: d})
 	} else {
-		err = c.enter(ctx, op, id, d, l.Verbatim())
+		err = c.enter(ctx, op, id, caller, d, l.Verbatim())
 	}
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func registerError(err error) error {
 }
 
 // enterOver moves the pointer of a table to a file, or enters it where there is none.
-func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier, d *metadata.Document, f *file) error {
+func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, d *metadata.Document, f *file) error {
 	object := newObject()
 	return retry(ctx, op, id.String(), func() error {
 		r, ok, err := c.registry.Get(ctx, objectKey(c.id, id))
@@ -81,8 +81,7 @@ func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier
 		if err != nil {
 			return err
 		}
-		err = c.registry.Commit(ctx, s.conditions, s.changes)
-		return committed(op, id.String(), err, func(lost *ConflictError) error {
+		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: f.location.Verbatim()}, func(lost *ConflictError) error {
 			if err := enterConflict(op, id, lost); !mounts.Is(err, mounts.AlreadyExists) {
 				return err
 			}
@@ -104,7 +103,7 @@ func (c *Catalog) swappingOver(ctx context.Context, op string, id mounts.Identif
 
 // UnregisterTable takes a table out of the registry, as DropTable does, and says what it
 // was. Its files stay: they belong to whoever registers them next.
-func (c *Catalog) UnregisterTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier) (*mounts.Table, error) {
+func (c *Catalog) UnregisterTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier) (*mounts.Table, error) {
 	const op = "unregisterTable"
 	var last *mounts.Table
 	err := retry(ctx, op, id.String(), func() error {
@@ -115,17 +114,17 @@ func (c *Catalog) UnregisterTable(ctx context.Context, _ mounts.Caller, id mount
 		if last, err = c.asLoaded(ctx, id, p); err != nil {
 			return err
 		}
-		return c.forget(ctx, op, id, p, r)
+		return c.forget(ctx, op, id, caller, p, r)
 	})
 	return last, err
 }
 
 // forget removes a table's name, index entry and location.
-func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, p pointer, r Record) error {
+func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, p pointer, r Record) error {
 	changes := []Change{remove(r.Key), remove(tableKey(c.id, id))}
 	if l, err := vend.ParseLocation(p.Location); err == nil {
 		changes = append(changes, remove(locationKey(l, c.id, p.Object)))
 	}
-	err := c.registry.Commit(ctx, []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes)
-	return committed(op, id.String(), err, func(*ConflictError) error { return errLost })
+	s := changeset{conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes: changes}
+	return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: p.Metadata}, func(*ConflictError) error { return errLost })
 }

@@ -66,20 +66,20 @@ func misplaced(op string, id mounts.Identifier, err error) error {
 
 // DropTable takes the table's name, index entry and location out of the registry. Its
 // files stay, also where purge is asked for.
-func (c *Catalog) DropTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, _ bool) error {
+func (c *Catalog) DropTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, _ bool) error {
 	const op = "dropTable"
 	return retry(ctx, op, id.String(), func() error {
 		p, r, err := c.table(ctx, op, id)
 		if err != nil {
 			return err
 		}
-		return c.forget(ctx, op, id, p, r)
+		return c.forget(ctx, op, id, caller, p, r)
 	})
 }
 
 // RenameTable moves a table's name, also into another native mount of this registry that
 // may hold its location. Errors carry the names of the tree.
-func (c *Catalog) RenameTable(ctx context.Context, _ mounts.Caller, from, to mounts.Target) error {
+func (c *Catalog) RenameTable(ctx context.Context, caller mounts.Caller, from, to mounts.Target) error {
 	const op = "renameTable"
 	target, ok := to.Point.Mount.(*Catalog)
 	if !ok || target.registry != c.registry {
@@ -104,38 +104,40 @@ func (c *Catalog) RenameTable(ctx context.Context, _ mounts.Caller, from, to mou
 				}
 			}
 		}
-		conditions, changes, err := c.move(p, r, from, to, target)
+		s, err := c.move(p, r, from, to, target)
 		if err != nil {
 			return err
 		}
-		err = c.registry.Commit(ctx, conditions, changes)
-		return committed(op, name, err, func(lost *ConflictError) error { return renameConflict(op, from, to, lost) })
+		return c.commit(ctx, op, name, caller, s, receipt{}, func(lost *ConflictError) error { return renameConflict(op, from, to, lost) })
 	})
 }
 
-func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Catalog) ([]Condition, []Change, error) {
+func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Catalog) (changeset, error) {
 	value, err := p.encode()
 	if err != nil {
-		return nil, nil, err
+		return changeset{}, err
 	}
-	conditions := []Condition{
-		{Kind: Absent, Key: objectKey(target.id, to.Inner())},
-		{Kind: Exists, Key: namespaceKey(target.id, to.Namespace)},
-		{Kind: AtVersion, Key: r.Key, Version: r.Version},
-	}
-	changes := []Change{
-		remove(r.Key), remove(tableKey(c.id, from.Inner())),
-		put(objectKey(target.id, to.Inner()), value), put(tableKey(target.id, to.Inner()), nil),
+	s := changeset{
+		conditions: []Condition{
+			{Kind: Absent, Key: objectKey(target.id, to.Inner())},
+			{Kind: Exists, Key: namespaceKey(target.id, to.Namespace)},
+			{Kind: AtVersion, Key: r.Key, Version: r.Version},
+		},
+		changes: []Change{
+			remove(r.Key), remove(tableKey(c.id, from.Inner())),
+			put(objectKey(target.id, to.Inner()), value), put(tableKey(target.id, to.Inner()), nil),
+		},
 	}
 	if target.id == c.id {
-		return conditions, changes, nil
+		return s, nil
 	}
 	l, err := vend.ParseLocation(p.Location)
 	if err != nil {
-		return nil, nil, misplaced("renameTable", from.Inner(), err)
+		return changeset{}, misplaced("renameTable", from.Inner(), err)
 	}
 	where, err := encode(place{UUID: p.UUID})
-	return conditions, append(changes, remove(locationKey(l, c.id, p.Object)), put(locationKey(l, target.id, p.Object), where)), err
+	s.changes = append(s.changes, remove(locationKey(l, c.id, p.Object)), put(locationKey(l, target.id, p.Object), where))
+	return s, err
 }
 
 // renameConflict: a taken target is final, a missing namespace too; a source that moved

@@ -27,7 +27,7 @@ type part struct {
 // CommitTransaction changes several tables at once, also of several native mounts of one
 // registry: all are checked before anything is written, and one registry commit moves all
 // pointers or none. Errors carry the names of the tree.
-func (c *Catalog) CommitTransaction(ctx context.Context, _ mounts.Caller, changes []mounts.TableChange) error {
+func (c *Catalog) CommitTransaction(ctx context.Context, caller mounts.Caller, changes []mounts.TableChange) error {
 	const op = "commitTransaction"
 	parts, err := c.parts(op, changes)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Catalog) CommitTransaction(ctx context.Context, _ mounts.Caller, change
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	return retry(ctx, op, "", func() error { return c.tryTransaction(ctx, op, parts) })
+	return retry(ctx, op, "", func() error { return c.tryTransaction(ctx, op, caller, parts) })
 }
 
 // parts reads the changes and refuses those that can't be one transaction.
@@ -67,7 +67,7 @@ func (c *Catalog) parts(op string, changes []mounts.TableChange) ([]*part, error
 
 // tryTransaction is one try, from reading all bases to the one registry commit. errLost
 // means that a base moved meanwhile.
-func (c *Catalog) tryTransaction(ctx context.Context, op string, parts []*part) error {
+func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.Caller, parts []*part) error {
 	var all changeset
 	for _, p := range parts {
 		s, err := p.prepare(ctx, op)
@@ -83,8 +83,7 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, parts []*part) 
 	if err := c.writeAll(ctx, files); err != nil {
 		return err
 	}
-	err = c.registry.Commit(ctx, all.conditions, all.changes)
-	err = committed(op, "", err, func(lost *ConflictError) error { return transactionConflict(op, parts, lost) })
+	err = c.commit(ctx, op, "", caller, all, receipt{}, func(lost *ConflictError) error { return transactionConflict(op, parts, lost) })
 	switch {
 	case err == nil:
 		for _, p := range parts {

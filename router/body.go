@@ -39,12 +39,13 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // decode reads the body into the wire form of a request, naming the member that is wrong.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
+// It returns the body too.
+func decode(w http.ResponseWriter, r *http.Request, into any) ([]byte, error) {
 	b, err := body(w, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return unmarshal(b, into)
+	return b, unmarshal(b, into)
 }
 
 func unmarshal(b []byte, into any) error {

@@ -13,6 +13,9 @@ type catalogConfig struct {
 	Defaults  map[string]string `json:"defaults"`
 	Overrides map[string]string `json:"overrides"`
 	Endpoints []string          `json:"endpoints"`
+	// IdempotencyKeyLifetime is an ISO 8601 duration. Java's clients send keys only if it
+	// is there.
+	IdempotencyKeyLifetime string `json:"idempotency-key-lifetime,omitempty"`
 }
 
 func (rt *Router) getConfig(w http.ResponseWriter, r *http.Request, c *call) error {
@@ -25,6 +28,8 @@ func (rt *Router) getConfig(w http.ResponseWriter, r *http.Request, c *call) err
 		Defaults:  map[string]string{"token-exchange-enabled": "false"},
 		Overrides: map[string]string{},
 		Endpoints: endpoints(c.tree, view),
+
+		IdempotencyKeyLifetime: keyLifetime(c.tree, view),
 	}
 	if view.Prefix != "" {
 		config.Overrides["prefix"] = url.PathEscape(view.Prefix)

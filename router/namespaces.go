@@ -20,7 +20,8 @@ type namespaceResponse struct {
 
 func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *call) error {
 	var request createNamespaceRequest
-	if err := decode(w, r, &request); err != nil {
+	b, err := decode(w, r, &request)
+	if err != nil {
 		return err
 	}
 	if len(request.Namespace) == 0 {
@@ -37,7 +38,11 @@ func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *cal
 	if err := rt.mayCreate(c, authz.CreateNamespace, authz.NamespaceOf(t)); err != nil {
 		return err
 	}
-	stored, err := c.tree.CreateNamespace(r.Context(), c.identity.Caller, t, properties)
+	stored := orEmpty(properties) // what a repeated request is answered with
+	_, err = rt.once(r, c, t, b, func() (err error) {
+		stored, err = c.tree.CreateNamespace(r.Context(), c.identity.Caller, t, stored)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,8 @@ func (rt *Router) dropNamespace(w http.ResponseWriter, r *http.Request, c *call)
 	if err != nil {
 		return err
 	}
-	if err := c.tree.DropNamespace(r.Context(), c.identity.Caller, t); err != nil {
+	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropNamespace(r.Context(), c.identity.Caller, t) })
+	if err != nil {
 		return err
 	}
 	return noContent(w)
@@ -93,6 +99,13 @@ func (rt *Router) authorizedNamespace(r *http.Request, c *call, action authz.Act
 	return t, rt.may(c, action, o, t)
 }
 
+func orEmpty(properties map[string]string) map[string]string {
+	if properties == nil {
+		return map[string]string{}
+	}
+	return properties
+}
+
 type updatePropertiesRequest struct {
 	Removals []string           `json:"removals"`
 	Updates  map[string]*string `json:"updates"`
@@ -111,16 +124,24 @@ func (rt *Router) updateProperties(w http.ResponseWriter, r *http.Request, c *ca
 		return err
 	}
 	var request updatePropertiesRequest
-	if err := decode(w, r, &request); err != nil {
+	b, err := decode(w, r, &request)
+	if err != nil {
 		return err
 	}
 	updates, err := plain("updates", request.Updates)
 	if err != nil {
 		return err
 	}
-	done, err := c.tree.UpdateProperties(r.Context(), c.identity.Caller, t, request.Removals, updates)
+	var done mounts.PropertiesUpdate
+	o, err := rt.once(r, c, t, b, func() (err error) {
+		done, err = c.tree.UpdateProperties(r.Context(), c.identity.Caller, t, request.Removals, updates)
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	if o != nil && o.Properties != nil {
+		done = *o.Properties
 	}
 	return answer(w, r, updatePropertiesResponse(done))
 }

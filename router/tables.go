@@ -33,7 +33,9 @@ func (rt *Router) createTable(w http.ResponseWriter, r *http.Request, c *call) e
 	if err := rt.mayCreate(c, authz.CreateTable, authz.TableOf(t)); err != nil {
 		return err
 	}
-	table, err := c.tree.CreateTable(r.Context(), c.identity.Caller, t, b)
+	table, err := rt.onceTable(r, c, t, b, func() (*mounts.Table, error) {
+		return c.tree.CreateTable(r.Context(), c.identity.Caller, t, b)
+	})
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,8 @@ type registerTableRequest struct {
 
 func (rt *Router) registerTable(w http.ResponseWriter, r *http.Request, c *call) error {
 	var request registerTableRequest
-	if err := decode(w, r, &request); err != nil {
+	b, err := decode(w, r, &request)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -64,8 +67,10 @@ func (rt *Router) registerTable(w http.ResponseWriter, r *http.Request, c *call)
 	if err := rt.mayCreate(c, authz.RegisterTable, authz.TableOf(t)); err != nil {
 		return err
 	}
-	table, err := c.tree.RegisterTable(r.Context(), c.identity.Caller, t, mounts.RegisterRequest{
-		MetadataLocation: request.MetadataLocation, Overwrite: request.Overwrite,
+	table, err := rt.onceTable(r, c, t, b, func() (*mounts.Table, error) {
+		return c.tree.RegisterTable(r.Context(), c.identity.Caller, t, mounts.RegisterRequest{
+			MetadataLocation: request.MetadataLocation, Overwrite: request.Overwrite,
+		})
 	})
 	if err != nil {
 		return err
@@ -85,7 +90,9 @@ func (rt *Router) updateTable(w http.ResponseWriter, r *http.Request, c *call) e
 	if err := rt.mayCommit(c, t, b); err != nil {
 		return err
 	}
-	table, err := c.tree.CommitTable(r.Context(), c.identity.Caller, t, b)
+	table, err := rt.onceTable(r, c, t, b, func() (*mounts.Table, error) {
+		return c.tree.CommitTable(r.Context(), c.identity.Caller, t, b)
+	})
 	if err != nil {
 		return err
 	}
@@ -150,7 +157,9 @@ func (rt *Router) unregisterTable(w http.ResponseWriter, r *http.Request, c *cal
 	if err != nil {
 		return err
 	}
-	table, err := c.tree.UnregisterTable(r.Context(), c.identity.Caller, t)
+	table, err := rt.onceTable(r, c, t, nil, func() (*mounts.Table, error) {
+		return c.tree.UnregisterTable(r.Context(), c.identity.Caller, t)
+	})
 	if err != nil {
 		return err
 	}
@@ -163,7 +172,8 @@ func (rt *Router) dropTable(w http.ResponseWriter, r *http.Request, c *call) err
 		return err
 	}
 	purge := strings.EqualFold(r.URL.Query().Get("purgeRequested"), "true") // PyIceberg sends "True"
-	if err := c.tree.DropTable(r.Context(), c.identity.Caller, t, purge); err != nil {
+	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropTable(r.Context(), c.identity.Caller, t, purge) })
+	if err != nil {
 		return err
 	}
 	return noContent(w)
@@ -185,7 +195,8 @@ type renameRequest struct {
 
 func (rt *Router) renameTable(w http.ResponseWriter, r *http.Request, c *call) error {
 	var request renameRequest
-	if err := decode(w, r, &request); err != nil {
+	b, err := decode(w, r, &request)
+	if err != nil {
 		return err
 	}
 	source, err := request.Source.identifier("source")
@@ -210,7 +221,8 @@ func (rt *Router) renameTable(w http.ResponseWriter, r *http.Request, c *call) e
 	if err := rt.mayCreate(c, authz.RenameTable, authz.TableOf(to)); err != nil {
 		return err
 	}
-	if err := c.tree.RenameTable(r.Context(), c.identity.Caller, from, to); err != nil {
+	_, err = rt.once(r, c, from, b, func() error { return c.tree.RenameTable(r.Context(), c.identity.Caller, from, to) })
+	if err != nil {
 		return err
 	}
 	return noContent(w)

@@ -24,7 +24,10 @@ func (rt *Router) commitTransaction(w http.ResponseWriter, r *http.Request, c *c
 			return err
 		}
 	}
-	if err := c.tree.CommitTransaction(r.Context(), c.identity.Caller, changes); err != nil {
+	_, err = rt.once(r, c, changes[0].Target, b, func() error {
+		return c.tree.CommitTransaction(r.Context(), c.identity.Caller, changes)
+	})
+	if err != nil {
 		return err
 	}
 	return noContent(w)

@@ -36,7 +36,7 @@ func (rt *Router) noSuchView(_ http.ResponseWriter, r *http.Request, c *call) er
 
 func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) error {
 	var named nameOf
-	if err := decode(w, r, &named); err != nil {
+	if _, err := decode(w, r, &named); err != nil {
 		return err
 	}
 	if named.Name == "" {

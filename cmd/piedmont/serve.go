@@ -125,6 +125,12 @@ func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
 	}
 	go func() { failed <- servers[0].Serve(public) }()
 	g.greet(stdout, public.Addr().String())
+	sweeping, stopSweeping := context.WithCancel(ctx)
+	swept := g.startSweeping(sweeping)
+	defer func() {
+		stopSweeping()
+		swept()
+	}()
 	select {
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
