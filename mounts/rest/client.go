@@ -75,7 +75,7 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	switch {
 	case resp.StatusCode == http.StatusNotModified && q.etag != "":
 		return &answer{unchanged: true}, nil

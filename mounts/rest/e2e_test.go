@@ -65,7 +65,7 @@ func options() rest.Options {
 func testSeesWrites(t *testing.T, w *writer, o rest.Options) {
 	m, err := rest.New(o)
 	require.NoError(t, err)
-	defer m.Close() //nolint:errcheck // it holds connections alone
+	defer func() { _ = m.Close() }() // it holds connections alone
 	n := mounts.Namespace{fmt.Sprintf("w%d", time.Now().UnixNano())}
 	id := n.Table("t")
 	w.fill(mounttest.Content{Namespaces: []mounttest.Namespace{{Name: n}}, Tables: []mounts.Identifier{id}})
@@ -105,7 +105,7 @@ func BenchmarkRealUpstream(b *testing.B) {
 	})
 	m, err := rest.New(o)
 	require.NoError(b, err)
-	defer m.Close() //nolint:errcheck // it holds connections alone
+	defer func() { _ = m.Close() }() // it holds connections alone
 	b.Run("mount", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := m.LoadTable(b.Context(), mounttest.Caller, n.Table("t"), mounts.LoadOptions{}); err != nil {
@@ -130,7 +130,7 @@ func newWriter(t testing.TB, o rest.Options) *writer {
 		form := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}, "scope": {"catalog"}}
 		resp, err := http.PostForm(w.base+"/oauth/tokens", form)
 		require.NoError(t, err)
-		defer resp.Body.Close() //nolint:errcheck // read whole
+		defer func() { _ = resp.Body.Close() }() // read whole
 		var answer struct {
 			Token string `json:"access_token"`
 		}
@@ -170,7 +170,7 @@ func (w *writer) do(method, path, body string) []byte {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	require.NoError(w.t, err)
-	defer resp.Body.Close() //nolint:errcheck // read whole
+	defer func() { _ = resp.Body.Close() }() // read whole
 	w.header = resp.Header
 	answer, err := io.ReadAll(resp.Body)
 	require.NoError(w.t, err)
