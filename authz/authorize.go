@@ -15,6 +15,10 @@ import (
 // Authorizer lives, and a decision depends on nothing but its key.
 const decisions = 1 << 16
 
+// maxRemembered bounds the id of an object whose decision is remembered, and so the memory
+// that somebody takes who asks for many long names.
+const maxRemembered = 256
+
 // PolicyFile is the text of one file of Cedar policies.
 type PolicyFile struct {
 	Name string
@@ -119,15 +123,15 @@ func (a *Authorizer) Allowed(id Identity, action Action, o Object) bool {
 		return allowed
 	}
 	allowed := a.decide(id, action, o, q.id)
-	a.made.Add(q, allowed)
+	a.remember(q, allowed)
 	return allowed
 }
 
 func (a *Authorizer) decide(id Identity, action Action, o Object, objectID string) bool {
 	principal := principalOf(id)
-	uid := types.NewEntityUID(types.EntityType(o.Type), types.String(objectID))
-	decision, _ := cedar.Authorize(a.policies, &entities{actions: a.actions, principal: principal, object: o, id: uid}, cedar.Request{
-		Principal: principal.UID, Action: types.NewEntityUID("Action", types.String(action)), Resource: uid,
+	known := newEntities(a.actions, principal, o, objectID)
+	decision, _ := cedar.Authorize(a.policies, known, cedar.Request{
+		Principal: principal.UID, Action: types.NewEntityUID("Action", types.String(action)), Resource: known.object.UID,
 	})
 	return decision == cedar.Allow
 }
@@ -155,6 +159,12 @@ func existence(t Type) Action {
 	return NamespaceExists
 }
 
+func (a *Authorizer) remember(q question, answer bool) {
+	if len(q.id) <= maxRemembered {
+		a.made.Add(q, answer)
+	}
+}
+
 // Visible decides whether the identity may know that the object exists.
 func (a *Authorizer) Visible(id Identity, o Object) bool {
 	return a.Allowed(id, existence(o.Type), o)
@@ -172,7 +182,7 @@ func (a *Authorizer) LeadsToVisible(id Identity, o Object) bool {
 		return visible
 	}
 	visible := slices.ContainsFunc(objectTypes, func(t Type) bool { return a.somethingBelow(id, o, t) })
-	a.made.Add(q, visible)
+	a.remember(q, visible)
 	return visible
 }
 
@@ -214,7 +224,7 @@ func (a *Authorizer) VisibleChildren(id Identity, parent Object, typ Type, names
 		if !ok {
 			o := child(names[0])
 			visible = a.decide(id, existence(typ), o, o.ID())
-			a.made.Add(q, visible)
+			a.remember(q, visible)
 		}
 		return func(int) bool { return visible }
 	}

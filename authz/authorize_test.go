@@ -141,6 +141,15 @@ func TestPolicies(t *testing.T) {
 			func(a *Authorizer) bool { return a.Allowed(etl, LoadTable, table("ab", "t")) },
 		},
 		{
+			"a namespace spelled out", `permit(principal, action, resource) when { Namespace::"a.b%25".name == "b%" && Namespace::"a.b%25" in Namespace::"" };`,
+			func(a *Authorizer) bool {
+				return a.Allowed(etl, LoadTable, table("a/b%/c", "t")) && a.Allowed(etl, ListTables, namespace("a/b%"))
+			},
+			func(a *Authorizer) bool {
+				return a.Allowed(etl, LoadTable, table("a/b%c", "t")) || a.Allowed(etl, LoadTable, table("x", "t"))
+			},
+		},
+		{
 			"unless", `permit(principal, action, resource) unless { principal in Group::"writers" };`,
 			func(a *Authorizer) bool { return a.Allowed(etl, LoadTable, table("a", "t")) },
 			func(a *Authorizer) bool { return a.Allowed(writer, LoadTable, table("a", "t")) },
@@ -247,6 +256,19 @@ func TestIDs(t *testing.T) {
 		}
 		assert.Equal(t, want, o.ID())
 	}
+}
+
+// Long names must not fill the memory.
+func TestLongNamesAreNotRemembered(t *testing.T) {
+	a := authorizer(t, `permit(principal, action, resource in Namespace::"a");`)
+	for _, o := range []Object{table("a", strings.Repeat("x", maxRemembered)), namespace("a/" + strings.Repeat("x", 2*maxRemembered))} {
+		assert.True(t, a.Visible(user("u"), o))
+		assert.True(t, a.LeadsToVisible(user("u"), o))
+		assert.True(t, a.VisibleChildren(user("u"), o, Table, []string{"t"})(0))
+	}
+	assert.Zero(t, a.made.Len())
+	assert.True(t, a.Visible(user("u"), table("a", "t")))
+	assert.Equal(t, 1, a.made.Len())
 }
 
 // Two principals, groups or mounts never share a remembered decision, whatever they are

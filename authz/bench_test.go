@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 func BenchmarkCredential(b *testing.B) {
@@ -70,6 +72,22 @@ func BenchmarkAllowed(b *testing.B) {
 				if !a.decide(id, LoadTable, o, o.ID()) {
 					b.Fatal("denied")
 				}
+			}
+		})
+	}
+}
+
+// The deepest name that a client may send, against policies about namespaces elsewhere.
+func BenchmarkAllowedDeep(b *testing.B) {
+	o := Object{Type: Table, Path: strings.Split(strings.Repeat("twenty_nine_letters_or_so_..,", mounts.MaxLevels)[:30*mounts.MaxLevels-mounts.MaxLevels-1], ","), Name: "t", InMount: true}
+	require.NoError(b, mounts.Identifier{Namespace: o.Path, Name: o.Name}.Validate())
+	for _, n := range []int{20, 1000} {
+		a := authorizer(b, strings.ReplaceAll(manyPolicies(n), "team", "readers"), `permit(principal, action, resource in Namespace::"twenty");`)
+		id := user("etl", "readers", "readers0", "readers1", "readers2")
+		b.Run(fmt.Sprintf("policies=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a.decide(id, LoadTable, o, o.ID())
 			}
 		})
 	}

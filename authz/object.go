@@ -3,8 +3,6 @@ package authz
 import (
 	"strings"
 
-	"github.com/cedar-policy/cedar-go/types"
-
 	"piedmont/mounts"
 )
 
@@ -70,13 +68,6 @@ func (o Object) ID() string {
 	return joinLevels(o.Path, o.Name)
 }
 
-func (o Object) name() string {
-	if o.Type == Namespace {
-		return o.Path.Last()
-	}
-	return o.Name
-}
-
 func namespaceID(n mounts.Namespace) string {
 	switch len(n) {
 	case 0:
@@ -110,65 +101,4 @@ func escape(level string) string {
 		return level
 	}
 	return escaper.Replace(level)
-}
-
-// entities gives Cedar the object's own entity and those above it as they are asked for.
-// The principal's is made once for each decision.
-type entities struct {
-	actions   map[types.EntityUID]types.Entity
-	principal types.Entity
-	object    Object
-	id        types.EntityUID
-}
-
-// actionEntities puts each action into its group.
-func actionEntities() map[types.EntityUID]types.Entity {
-	all := map[types.EntityUID]types.Entity{}
-	for action, group := range actionGroups {
-		uid := types.NewEntityUID("Action", types.String(action))
-		all[uid] = types.Entity{UID: uid, Parents: types.NewEntityUIDSet(types.NewEntityUID("Action", types.String(group)))}
-	}
-	return all
-}
-
-// Get returns the principal, an action, the object or a namespace above it.
-func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
-	if uid == e.principal.UID {
-		return e.principal, true
-	}
-	if uid == e.id {
-		return e.object.entity(uid), true
-	}
-	if uid.Type == "Action" {
-		action, ok := e.actions[uid]
-		return action, ok
-	}
-	if uid.Type != types.EntityType(Namespace) {
-		return types.Entity{UID: uid}, uid.Type == "Mount" || uid.Type == "Group" || uid.Type == "Role"
-	}
-	for depth := len(e.object.Path); depth >= 0; depth-- {
-		above := Object{Type: Namespace, Path: e.object.Path[:depth], Mount: e.object.Mount, InMount: e.object.InMount}
-		if above.ID() == string(uid.ID) {
-			return above.entity(uid), true
-		}
-	}
-	return types.Entity{}, false
-}
-
-// entity is the object with its parents: the namespace around it, and its mount.
-func (o Object) entity(uid types.EntityUID) types.Entity {
-	parents := make([]types.EntityUID, 0, 2)
-	switch {
-	case o.Type != Namespace:
-		parents = append(parents, types.NewEntityUID("Namespace", types.String(namespaceID(o.Path))))
-	case len(o.Path) > 0:
-		parents = append(parents, types.NewEntityUID("Namespace", types.String(namespaceID(o.Path.Parent()))))
-	}
-	if o.InMount {
-		parents = append(parents, types.NewEntityUID("Mount", types.String(o.Mount)))
-	}
-	return types.Entity{
-		UID: uid, Parents: types.NewEntityUIDSet(parents...),
-		Attributes: types.NewRecord(types.RecordMap{"name": types.String(o.name()), "path": uid.ID}),
-	}
 }
