@@ -96,11 +96,13 @@ func TestPageTokensAreBoundToPrincipalAndListing(t *testing.T) {
 	g.do("GET", "/v1/namespaces?pageToken="+token, "").ok()
 	g.as(etl, "GET", "/v1/namespaces?pageToken=", "").ok()
 	const typ = "BadRequestException"
-	g.as(etl, "GET", "/v1/namespaces?pageToken="+token, "").refused(400, typ, "pageToken")                                  // another principal
-	g.do("GET", "/v1/namespaces?parent=n001&pageToken="+token, "").refused(400, typ, "pageToken")                           // another list
-	g.do("GET", "/v1/namespaces/n000/tables?pageToken="+token, "").refused(400, typ, "pageToken")                           // another operation
-	g.do("GET", "/v1/namespaces/n001/tables?pageToken="+tables, "").refused(400, typ, "pageToken")                          // another namespace
-	g.do("GET", "/v1/namespaces?parent=n000&pageToken="+tables, "").refused(400, typ, "pageToken")                          // the same namespace, another operation
+	g.as(etl, "GET", "/v1/namespaces?pageToken="+token, "").refused(400, typ, "pageToken")         // another principal
+	g.do("GET", "/v1/namespaces?parent=n001&pageToken="+token, "").refused(400, typ, "pageToken")  // another list
+	g.do("GET", "/v1/namespaces/n000/tables?pageToken="+token, "").refused(400, typ, "pageToken")  // another operation
+	g.do("GET", "/v1/namespaces/n001/tables?pageToken="+tables, "").refused(400, typ, "pageToken") // another namespace
+	g.do("GET", "/v1/namespaces?parent=n000&pageToken="+tables, "").refused(400, typ, "pageToken") // the same namespace, another operation
+	names := g.do("GET", "/v1/namespaces?parent=n001&pageToken=&pageSize=2", "").ok().text("next-page-token")
+	g.do("GET", "/v1/namespaces/n001/tables?pageToken="+names, "").refused(400, typ, "pageToken")                           // and the other way round
 	g.do("GET", "/v1/namespaces/n000/tables?pageToken="+tables+"&pageSize=1", "").ok()                                      // another size is no matter
 	g.do("GET", "/v1/piedmont/namespaces/n000/tables?pageToken="+tables+"&snapshots=x", "").ok()                            // nor the view
 	g.do("GET", "/v1/namespaces?pageToken="+url.QueryEscape("p2"), "").refused(400, typ, "pageToken")                       // what the tree would take

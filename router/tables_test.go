@@ -1,10 +1,13 @@
 package router_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 func TestRegionUnderBothKeys(t *testing.T) {
@@ -80,12 +83,27 @@ func TestCommitAnswersWithoutConfig(t *testing.T) {
 	require.NotEmpty(t, r.text("metadata-location"))
 }
 
+// dropper is a mount that only remembers whether a drop shall purge.
+type dropper struct {
+	broken
+	purges []bool
+}
+
+func (d *dropper) DropTable(_ context.Context, _ mounts.Caller, _ mounts.Identifier, purge bool) error {
+	d.purges = append(d.purges, purge)
+	return nil
+}
+
 func TestPurgeRequestedInAnyCase(t *testing.T) {
-	g := newGateway(t)
-	g.namespace("ns")
-	for _, value := range []string{"", "?purgeRequested=true", "?purgeRequested=True", "?purgeRequested=TRUE", "?purgeRequested=False", "?purgeRequested=", "?purgeRequested=maybe"} {
-		g.table("ns", "t")
-		require.Equal(t, 204, g.do("DELETE", "/v1/namespaces/ns/tables/t"+value, "").Code, value)
+	d := &dropper{}
+	g := newGatewayWith(t, settings{points: []mounts.Point{}})
+	g.trees.Swap(mustTree(t, append(g.points, mounts.Point{At: mounts.Namespace{"it"}, Kind: "native", Mount: d})))
+	for value, want := range map[string]bool{
+		"": false, "?purgeRequested=true": true, "?purgeRequested=True": true, "?purgeRequested=TRUE": true,
+		"?purgeRequested=False": false, "?purgeRequested=": false, "?purgeRequested=maybe": false, "?PurgeRequested=true": false,
+	} {
+		require.Equal(t, 204, g.do("DELETE", "/v1/namespaces/it%1Fns/tables/t"+value, "").Code, value)
+		require.Equal(t, want, d.purges[len(d.purges)-1], value)
 	}
 }
 
