@@ -143,6 +143,11 @@ func TestSeedCorporaAreOfUse(t *testing.T) {
 		"FuzzParseCommit": func(b []byte) error { _, err := metadata.ParseCommit(b); return err },
 		"FuzzParseCreate": func(b []byte) error { _, err := metadata.ParseCreate(b); return err },
 		"FuzzApply":       func(b []byte) error { _, err := metadata.Parse(b); return err },
+
+		"FuzzParseView":       func(b []byte) error { _, err := metadata.ParseView(b); return err },
+		"FuzzParseViewCommit": func(b []byte) error { _, err := metadata.ParseViewCommit(b); return err },
+		"FuzzParseCreateView": func(b []byte) error { _, err := metadata.ParseCreateView(b); return err },
+		"FuzzApplyView":       func(b []byte) error { _, err := metadata.ParseView(b); return err },
 	}
 	for target, check := range parse {
 		files, _ := filepath.Glob(filepath.Join("testdata", "fuzz", target, "seed-*"))

@@ -161,7 +161,7 @@ func (b *viewBuilder) checkCurrent() error {
 	before := dialectsOf(versions.get(int64(b.base.current)))
 	after := dialectsOf(raw)
 	for _, dialect := range before {
-		if !slices.Contains(after, dialect) {
+		if _, ok := slices.BinarySearch(after, dialect); !ok {
 			return badRequest("Cannot replace view due to loss of view dialects (" + dropDialectAllowed + "=false):\n" +
 				"Previous dialects: [" + strings.Join(before, ", ") + "]\nNew dialects: [" + strings.Join(after, ", ") + "]")
 		}

@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"piedmont/cache/rawjson"
@@ -61,13 +60,15 @@ func (o *object) filled(key string) string {
 // checkDialects refuses a second query for a dialect, in the words that the
 // compatibility kit matches.
 func (v *viewVersion) checkDialects() error {
-	for i, dialect := range v.dialects {
-		if slices.Contains(v.dialects[:i], dialect) {
+	seen := make(map[string]bool, len(v.dialects))
+	for _, dialect := range v.dialects {
+		if seen[dialect] {
 			return &mounts.Error{
 				Kind:   mounts.InvalidArgument,
 				Detail: "Invalid view version: Cannot add multiple queries for dialect " + dialect,
 			}
 		}
+		seen[dialect] = true
 	}
 	return nil
 }
@@ -109,22 +110,22 @@ func appendVersion(t *rawjson.Tree, plain bool) []byte {
 		return !plain
 	}
 	return appendSorted(nil, t, counts, func(dst []byte, m rawjson.TreeMember) []byte {
-		if m.Key != "representations" || !plain {
+		if m.Key != "representations" {
 			return canonical{verbatim: true}.append(dst, m.Value, m.Key)
 		}
 		for _, e := range m.Value.Elements {
-			dst = append(appendRepresentation(dst, e), ',')
+			dst = append(appendRepresentation(dst, e, plain), ',')
 		}
 		return dst
 	})
 }
 
-// appendRepresentation spells a representation by what the spec defines of a query. Of
-// other types all counts: nobody knows what makes two of them the same.
-func appendRepresentation(dst []byte, t *rawjson.Tree) []byte {
+// appendRepresentation spells a representation. Of types but SQL all counts in any
+// case: nobody knows what makes two of them the same.
+func appendRepresentation(dst []byte, t *rawjson.Tree, plain bool) []byte {
 	kind, _ := textOf(t.Get("type"))
 	counts := func(m rawjson.TreeMember) bool {
-		return !isSQL(kind) || m.Key == "type" || m.Key == "sql" || m.Key == "dialect"
+		return !plain || !isSQL(kind) || m.Key == "type" || m.Key == "sql" || m.Key == "dialect"
 	}
 	return appendSorted(dst, t, counts, func(dst []byte, m rawjson.TreeMember) []byte {
 		return canonical{verbatim: true}.append(dst, m.Value, m.Key)
