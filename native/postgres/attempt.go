@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"piedmont/native"
+)
+
+// result is how one try of a commit ended.
+type result uint8
+
+const (
+	applied result = iota
+	failed         // for good; the error is Commit's
+	undone         // surely not applied; may be tried again
+	fenced         // as undone, after the connection was lost
+	lacking        // as undone: there was nothing to delete
+	stale          // as undone: the receipt's minute has passed, or a row of the guard is gone
+)
+
+// attempt tries a commit once. Until it has a connection ctx may end it, not later.
+func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Condition) (result, error) {
+	conn, err := r.acquire(ctx)
+	if err != nil {
+		return failed, notApplied(err)
+	}
+	begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	defer cancel()
+	id := r.newReceipt()
+	var at int
+	var steps []step
+	if !p.hopeless {
+		steps = r.statements(p, id)
+		at, err = send(begun, conn, steps)
+	}
+	switch {
+	case err == nil && !p.hopeless:
+		conn.Release()
+		return applied, nil
+	case p.hopeless, surelyUndone(err, at, len(steps)):
+		defer conn.Release()
+		f := condition
+		if !p.hopeless {
+			f = faultOf(steps[at], err)
+		}
+		return settle(begun, conn, f, conditions, err)
+	}
+	conn.Release() // closed: the pool drops it
+	return r.findOut(ctx, id, err)
+}
+
+// acquire takes a connection from the pool.
+func (r *Registry) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get a connection: %w", database(err))
+	}
+	return conn, nil
+}
+
+// statements are all of a commit. The receipt is first, so that whoever asks for it
+// waits for the commit from its beginning. Before any row the guard is locked, in the
+// order of classes; see DESIGN.md.
+func (r *Registry) statements(p *plan, id receipt) []step {
+	steps := make([]step, 0, len(p.steps)+5)
+	steps = append(steps, step{sql: r.begin}, step{sql: receiptSQL, args: []any{id.minute, id.id[:]}})
+	for class, held := range p.guard {
+		switch held {
+		case free:
+		case shared:
+			shard := rand.IntN(shards) //nolint:gosec // spreads out locks, guards nothing
+			steps = append(steps, step{sql: shareGuardSQL, args: []any{class, shard}})
+		case alone:
+			steps = append(steps, step{sql: holdGuardSQL, args: []any{class}})
+		}
+	}
+	if len(p.low) > 0 {
+		steps = append(steps, step{sql: emptySQL, args: []any{p.low, p.high}, fault: condition})
+	}
+	steps = append(steps, p.steps...)
+	return append(steps, step{sql: commitSQL})
+}
+
+// send runs statements in one round trip. Where one fails, the ones after it aren't run,
+// and at is its index.
+func send(ctx context.Context, conn *pgxpool.Conn, steps []step) (at int, err error) {
+	batch := &pgx.Batch{}
+	for _, s := range steps {
+		batch.Queue(s.sql, s.args...)
+	}
+	results := conn.SendBatch(ctx, batch)
+	defer func() { _ = results.Close() }() // repeats the error, or comes after COMMIT was answered
+	for at = range steps {
+		if _, err = results.Exec(); err != nil {
+			return at, err
+		}
+	}
+	return 0, nil
+}
+
+// surelyUndone tells whether a commit of n statements that failed at one of them can't
+// have been applied. COMMIT itself may fail after the fact, except by colliding.
+func surelyUndone(err error, at, n int) bool {
+	if pgconn.SafeToRetry(err) {
+		return true
+	}
+	return refused(err) && (at < n-1 || collided(err))
+}
+
+// faultOf is what the failure of a statement means.
+func faultOf(s step, err error) fault {
+	switch c := code(err); {
+	case c == codeDivisionByZero, c == codeUniqueViolation && s.sql == insertSQL:
+		return s.fault
+	}
+	return unexpected
+}
+
+// settle ends the transaction of a commit that was surely undone, and says what follows.
+func settle(ctx context.Context, conn *pgxpool.Conn, f fault, conditions []native.Condition, cause error) (result, error) {
+	if f == condition {
+		failures, err := find(ctx, conn, conditions)
+		switch {
+		case err != nil:
+			return undone, fmt.Errorf("a condition failed, but what was found can't be read: %w", database(err))
+		case len(failures) > 0:
+			return failed, &native.ConflictError{Failures: failures}
+		}
+		return undone, errors.New("conditions fail and hold again in turn")
+	}
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		_, _ = conn.Exec(ctx, rollbackSQL) // the pool drops a connection whose transaction isn't over
+	}
+	switch {
+	case f == missing:
+		return lacking, nil
+	case pgconn.SafeToRetry(cause), collided(cause):
+		return undone, database(cause)
+	case code(cause) == codeDivisionByZero:
+		return stale, database(cause)
+	}
+	return failed, notApplied(database(cause))
+}

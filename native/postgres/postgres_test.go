@@ -1,0 +1,91 @@
+//go:build e2e
+
+package postgres
+
+import (
+	"crypto/rand"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"piedmont/native"
+	"piedmont/native/registrytest"
+)
+
+// serverURL names a PostgreSQL that the tests may fill. Each test has a schema of its own in it.
+const serverURL = "PIEDMONT_TEST_POSTGRES"
+
+func TestRegistry(t *testing.T) {
+	registrytest.Run(t, func(t *testing.T) native.Registry { return openTest(t, newSchema(t)) })
+}
+
+func TestRegistryReopened(t *testing.T) {
+	schemas := map[string]string{}
+	registrytest.RunDurable(t, func(t *testing.T, dir string) native.Registry {
+		if schemas[dir] == "" {
+			schemas[dir] = newSchema(t)
+		}
+		return openTest(t, schemas[dir])
+	})
+}
+
+// openTest opens a registry that is closed with the test.
+func openTest(t testing.TB, url string) *Registry {
+	t.Helper()
+	r, err := Open(t.Context(), url, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// newSchema makes an empty schema and returns a URL that uses it.
+func newSchema(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(serverURL)
+	if server == "" {
+		t.Fatal(serverURL + " names no PostgreSQL")
+	}
+	return schemaAt(t, server)
+}
+
+func schemaAt(t testing.TB, server string) string {
+	t.Helper()
+	name := "t" + strings.ToLower(rand.Text())
+	execute(t, server, "CREATE SCHEMA "+name)
+	return withOption(t, server, "search_path", name)
+}
+
+// withOption adds an option to a URL.
+func withOption(t testing.TB, server, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// execute runs SQL, several statements too, on a connection of its own.
+func execute(t testing.TB, url, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}
