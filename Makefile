@@ -8,7 +8,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches. All together stay under 75
 # minutes from empty caches and under 30 warm.
-STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 e2e:600 kit:300 vuln:120
+STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 postgres:300 e2e:600 kit:300 vuln:120
 
 .PHONY: test test-quick build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -26,7 +26,7 @@ clean:
 	rm -f piedmont
 
 stage-tools:
-	.ci/install golangci govulncheck weed pyiceberg
+	.ci/install golangci govulncheck weed pyiceberg postgres
 	go mod download
 
 stage-build:
@@ -54,6 +54,12 @@ stage-storage:
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/storage
 	mkdir -p $(PIEDMONT_TEST_CACHE)/run/storage
 	.ci/weed run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -timeout 3m ./vend/s3 ./mounts/rest
+
+# The registry in a real PostgreSQL, with faults.
+stage-postgres:
+	rm -rf $(PIEDMONT_TEST_CACHE)/run/postgres
+	mkdir -p $(PIEDMONT_TEST_CACHE)/run/postgres
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
 
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -timeout 10m ./cmd/piedmont/e2e
