@@ -70,12 +70,20 @@ func raw(t *testing.T, server *httptest.Server, request string) (status int, loc
 	return response.StatusCode, response.Header.Get("Location")
 }
 
+// answered is what a client saw of an answer.
+type answered struct {
+	status int
+	header http.Header
+	length int64
+	body   string
+}
+
 // TestOverARealConnection: what recorders don't show, such as the length of a 204.
 func TestOverARealConnection(t *testing.T) {
 	g, tag := withTable(t, settings{})
 	server := httptest.NewServer(g)
 	defer server.Close()
-	send := func(method, target, body string, headers ...string) (*http.Response, string) {
+	send := func(method, target, body string, headers ...string) answered {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+target, strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header.Set("Authorization", "Bearer "+ops)
@@ -88,25 +96,21 @@ func TestOverARealConnection(t *testing.T) {
 		defer response.Body.Close()
 		b, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		return response, string(b)
+		return answered{response.StatusCode, response.Header, response.ContentLength, string(b)}
 	}
-	response, plain := send("GET", tableT, "", "Accept-Encoding: identity")
-	require.EqualValues(t, len(plain), response.ContentLength)
-	response, packed := send("GET", tableT, "", "Accept-Encoding: gzip;q=0.9")
-	require.Equal(t, plain == packed, response.Header.Get("Content-Encoding") == "")
-	response, _ = send("GET", tableT, "", "If-None-Match: "+tag)
-	require.Equal(t, 304, response.StatusCode)
+	plain := send("GET", tableT, "", "Accept-Encoding: identity")
+	require.EqualValues(t, len(plain.body), plain.length)
+	packed := send("GET", tableT, "", "Accept-Encoding: gzip;q=0.9")
+	require.Equal(t, plain.body == packed.body, packed.header.Get("Content-Encoding") == "")
+	require.Equal(t, 304, send("GET", tableT, "", "If-None-Match: "+tag).status)
 	for _, request := range []string{"HEAD " + tableT, "HEAD /v1/namespaces/ns", "DELETE " + tableT} {
 		method, target, _ := strings.Cut(request, " ")
-		response, body := send(method, target, "")
-		require.Equal(t, 204, response.StatusCode)
-		require.Empty(t, body)
-		require.Empty(t, response.Header.Get("Content-Length"))
+		a := send(method, target, "")
+		require.Equal(t, 204, a.status)
+		require.Empty(t, a.body)
+		require.Empty(t, a.header.Get("Content-Length"))
 	}
-	response, _ = send("HEAD", tableT, "")
-	require.Equal(t, 404, response.StatusCode)
-	response, body := send("POST", "/v1/namespaces", `{"x":"`+strings.Repeat("y", 5<<20)+`"}`)
-	require.Equal(t, 413, response.StatusCode, body)
-	response, body = send("GET", "/v1/namespaces", "")
-	require.Equal(t, 200, response.StatusCode, body)
+	require.Equal(t, 404, send("HEAD", tableT, "").status)
+	require.Equal(t, 413, send("POST", "/v1/namespaces", `{"x":"`+strings.Repeat("y", 5<<20)+`"}`).status)
+	require.Equal(t, 200, send("GET", "/v1/namespaces", "").status)
 }
