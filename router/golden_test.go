@@ -14,13 +14,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 var update = flag.Bool("update", false, "write the answers of testdata/wire anew")
 
 // TestWire holds what goes over the wire against testdata/wire. A file is one story on a
 // gateway of its own: requests as the admin, unless they carry a credential, each
-// followed by its answer. What differs from run to run has a name like <uuid-1>, which
+// followed by its answer. A file "legacy" names the kind of error that the read-only mount
+// there answers with from then on. What differs from run to run has a name like <uuid-1>, which
 // a later request may use.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -34,10 +37,15 @@ func TestWire(t *testing.T) {
 			g := newGatewayWith(t, settings{policies: policiesOf(archive)})
 			names := &names{dir: g.dir}
 			for i, f := range archive.Files {
-				if f.Name == "policies" {
+				switch f.Name {
+				case "policies":
 					told = append(told, f)
-				}
-				if f.Name != "request" {
+					continue
+				case "legacy":
+					told = append(told, f)
+					g.legacy.fail(sickness(t, strings.TrimSpace(string(f.Data))))
+					continue
+				case "answer":
 					continue
 				}
 				answer := names.hide(tell(g.send(names.reveal(string(f.Data)))))
@@ -54,6 +62,21 @@ func TestWire(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sickness is the error of the kind of that name; none for "".
+func sickness(t *testing.T, kind string) error {
+	t.Helper()
+	if kind == "" {
+		return nil
+	}
+	for k := mounts.Kind(0); k.String() != "unknown kind"; k++ {
+		if k.String() == kind {
+			return &mounts.Error{Kind: k, Err: sick.Err}
+		}
+	}
+	t.Fatalf("no kind of error is called %q", kind)
+	return nil
 }
 
 func policiesOf(story *txtar.Archive) string {
