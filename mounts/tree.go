@@ -195,7 +195,4 @@ func (t *Tree) ResolveTable(ctx context.Context, c Caller, id Identifier) (Targe
 	return target, nil
 }
 
-func (p *Point) writesNamespaces() bool {
-	_, ok := p.Mount.(NamespaceWriter)
-	return ok
-}
+func (p *Point) writesNamespaces() bool { return is[NamespaceWriter](p) }

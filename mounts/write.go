@@ -82,7 +82,7 @@ func (t Target) namespaceWriter(op string) (NamespaceWriter, error) {
 
 // CreateTable creates or stages a table of the tree.
 func (t *Tree) CreateTable(ctx context.Context, c Caller, at Target, body []byte) (*Table, error) {
-	w, err := at.newTableWriter("createTable")
+	w, err := newWriter[TableWriter](at, "createTable")
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (t *Tree) CreateTable(ctx context.Context, c Caller, at Target, body []byte
 
 // RegisterTable makes a table of the tree from an existing metadata file.
 func (t *Tree) RegisterTable(ctx context.Context, c Caller, at Target, r RegisterRequest) (*Table, error) {
-	w, err := at.newTableWriter("registerTable")
+	w, err := newWriter[TableWriter](at, "registerTable")
 	if err != nil {
 		return nil, err
 	}
@@ -100,20 +100,20 @@ func (t *Tree) RegisterTable(ctx context.Context, c Caller, at Target, r Registe
 	return table, at.Restore(err)
 }
 
-// newTableWriter is the mount that can create the table, or the refusal.
-func (t Target) newTableWriter(op string) (TableWriter, error) {
+// newWriter is the mount that can create the table or view, or the refusal.
+func newWriter[W any](t Target, op string) (w W, err error) {
 	if t.Point == nil && t.Place == Inside {
-		return nil, &Error{Kind: NoSuchNamespace, Op: op, Name: t.Path.String()}
+		return w, &Error{Kind: NoSuchNamespace, Op: op, Name: t.Path.String()}
 	}
 	if t.Point == nil {
-		return nil, t.readOnly(op, Unsupported)
+		return w, t.readOnly(op, Unsupported)
 	}
-	w, ok := t.Point.Mount.(TableWriter)
+	w, ok := t.Point.Mount.(W)
 	if !ok {
-		return nil, t.readOnly(op, Unsupported)
+		return w, t.readOnly(op, Unsupported)
 	}
 	if t.Namespace.IsRoot() {
-		return nil, &Error{
+		return w, &Error{
 			Kind: Unsupported, Op: op, Name: t.Path.String(),
 			Detail: "'{name}' is a mount point, which holds namespaces but no tables: name a namespace inside it",
 		}
@@ -170,22 +170,35 @@ func (t Target) tableWriter(op string, refusal Kind) (TableWriter, error) {
 // mount that can't rename on either side it is Unsupported and names both.
 func (t *Tree) RenameTable(ctx context.Context, c Caller, from, to Target) error {
 	const op = "renameTable"
-	switch {
-	case from.noTables() && (from.Point == nil || from.Point.renames()):
+	if from.noTables() && (from.Point == nil || is[TableRenamer](from.Point)) {
 		return from.noSuchTable(op)
-	case from.Point.renames() && to.Point == nil && to.Place == Inside:
-		return &Error{Kind: NoSuchNamespace, Op: op, Name: to.Path.String()}
-	case to.Point == nil || !from.Point.renames() || !to.Point.renames() || to.noTables():
-		return &Error{
+	}
+	renamer, err := renamer[TableRenamer](op, from, to)
+	if err != nil {
+		return err
+	}
+	return renamer.RenameTable(ctx, c, from, to)
+}
+
+// renamer is the mount that can move a table or view to the target, or the refusal.
+func renamer[W any](op string, from, to Target) (w W, err error) {
+	w, ok := from.Point.Mount.(W)
+	switch {
+	case ok && to.Point == nil && to.Place == Inside:
+		return w, &Error{Kind: NoSuchNamespace, Op: op, Name: to.Path.String()}
+	case !ok || to.Point == nil || !is[W](to.Point) || to.noTables():
+		return w, &Error{
 			Kind: Unsupported, Op: op, Name: from.Identifier().String() + " in the " + from.Point.describe(),
 			Other: to.Identifier().String() + to.inPoint(), Detail: "Cannot rename {name} to {other}: both must lie in mounts that can be written",
 		}
 	}
-	renamer, ok := from.Point.Mount.(TableRenamer)
-	if !ok {
-		return from.readOnly(op, Unsupported)
-	}
-	return renamer.RenameTable(ctx, c, from, to)
+	return w, nil
+}
+
+// is says whether the mount has the capability.
+func is[Capability any](p *Point) bool {
+	_, ok := p.Mount.(Capability)
+	return ok
 }
 
 func (t Target) inPoint() string {
@@ -195,11 +208,6 @@ func (t Target) inPoint() string {
 	return " in the " + t.Point.describe()
 }
 
-func (p *Point) renames() bool {
-	_, ok := p.Mount.(TableRenamer)
-	return ok
-}
-
 // CommitTransaction changes several tables at once, all or none. With a table of a mount
 // that can't be written it is Forbidden, as a commit to that table is.
 func (t *Tree) CommitTransaction(ctx context.Context, c Caller, changes []TableChange) error {
@@ -207,10 +215,10 @@ func (t *Tree) CommitTransaction(ctx context.Context, c Caller, changes []TableC
 	var committer TransactionCommitter
 	for _, change := range changes {
 		at := change.Target
-		if at.Point == nil || at.noTables() && at.Point.commits() {
+		if at.Point == nil || at.noTables() && is[TransactionCommitter](at.Point) {
 			return at.noSuchTable(op)
 		}
-		if !at.Point.commits() {
+		if !is[TransactionCommitter](at.Point) {
 			return &Error{
 				Kind: Forbidden, Op: op, Name: at.Identifier().String(), Other: at.Point.describe(),
 				Detail: "The {other} is read-only: '{name}' can't be part of a transaction; nothing was changed",
@@ -222,9 +230,4 @@ func (t *Tree) CommitTransaction(ctx context.Context, c Caller, changes []TableC
 		return &Error{Kind: BadRequest, Op: op, Detail: "The transaction changes no table"}
 	}
 	return committer.CommitTransaction(ctx, c, changes)
-}
-
-func (p *Point) commits() bool {
-	_, ok := p.Mount.(TransactionCommitter)
-	return ok
 }

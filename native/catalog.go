@@ -73,6 +73,8 @@ var (
 
 	_ mounts.TransactionCommitter = (*Catalog)(nil)
 	_ mounts.ReceiptKeeper        = (*Catalog)(nil)
+	_ mounts.ViewReader           = (*Catalog)(nil)
+	_ mounts.ViewWriter           = (*Catalog)(nil)
 )
 
 // New makes a catalog. It fails where an option is missing or the warehouse lies in no

@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"piedmont/mounts"
-	"piedmont/native/metadata"
 	"piedmont/vend"
 )
 
@@ -21,15 +20,32 @@ func (s *changeset) add(o changeset) {
 	s.changes = append(s.changes, o.changes...)
 }
 
-// entering makes a name, its index entry and its location. object tells the table from
-// all others there ever were.
-func (c *Catalog) entering(ctx context.Context, op string, id mounts.Identifier, object string, d *metadata.Document, location string) (changeset, error) {
-	l, err := vend.ParseLocation(d.Location())
+// entering makes a table's or view's name, its index entry and, for a table, its location.
+// object tells it from all others there ever were.
+func (c *Catalog) entering(ctx context.Context, op string, id mounts.Identifier, t objectType, object string, d document, location string) (changeset, error) {
+	p := pointer{Type: t, Object: object, UUID: d.UUID(), Location: d.Location(), Metadata: location}
+	value, err := p.encode()
 	if err != nil {
 		return changeset{}, err
 	}
-	p := pointer{Type: typeTable, Object: object, UUID: d.UUID(), Location: d.Location(), Metadata: location}
-	value, err := p.encode()
+	s := changeset{
+		conditions: []Condition{
+			{Kind: Absent, Key: objectKey(c.id, id)},
+			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
+		},
+		changes: []Change{put(objectKey(c.id, id), value), put(listKey(t, c.id, id), nil)},
+	}
+	if t == typeView {
+		return s, nil // it has no files but its metadata, which lie where it likes
+	}
+	taking, err := c.taking(ctx, op, p)
+	s.add(taking)
+	return s, err
+}
+
+// taking makes a table's entry in the index of locations.
+func (c *Catalog) taking(ctx context.Context, op string, p pointer) (changeset, error) {
+	l, err := vend.ParseLocation(p.Location)
 	if err != nil {
 		return changeset{}, err
 	}
@@ -38,18 +54,7 @@ func (c *Catalog) entering(ctx context.Context, op string, id mounts.Identifier,
 		return changeset{}, err
 	}
 	apart, err := c.apart(ctx, op, l, p.UUID, "")
-	if err != nil {
-		return changeset{}, err
-	}
-	return changeset{
-		conditions: append([]Condition{
-			{Kind: Absent, Key: objectKey(c.id, id)},
-			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
-		}, apart...),
-		changes: []Change{
-			put(objectKey(c.id, id), value), put(tableKey(c.id, id), nil), put(locationKey(l, c.id, p.Object), where),
-		},
-	}, nil
+	return changeset{conditions: apart, changes: []Change{put(locationKey(l, c.id, p.Object), where)}}, err
 }
 
 // newObject makes the name by which entering knows a table.
@@ -67,7 +72,7 @@ func (c *Catalog) swapping(ctx context.Context, p pointer, r Record, f *file) (c
 		conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}},
 		changes:    []Change{put(r.Key, value)},
 	}
-	if next.Location == p.Location {
+	if next.Location == p.Location || p.Type == typeView {
 		return s, nil
 	}
 	moved, err := c.relocating(ctx, p, next)

@@ -46,16 +46,13 @@ func (c *Catalog) commitCreate(ctx context.Context, id mounts.Identifier, caller
 	if err != nil {
 		return nil, err
 	}
-	return c.create(ctx, op, id, caller, d)
+	return c.create(ctx, op, id, typeTable, caller, d)
 }
 
 // built is the document that the updates of a create make from nothing.
 func (c *Catalog) built(ctx context.Context, op string, id mounts.Identifier, commit *metadata.Commit) (*metadata.Document, error) {
-	if err := c.mustBeFree(ctx, op, id); err != nil {
-		if mounts.Is(err, mounts.AlreadyExists) {
-			return nil, alreadyCreated(op, id)
-		}
-		return nil, err
+	if err := c.mustBeFree(ctx, op, id, typeTable); err != nil {
+		return nil, alreadyCreated(err)
 	}
 	location, err := c.locate(ctx, op, id, "")
 	if err != nil {

@@ -21,7 +21,7 @@ func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id moun
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mustBeFree(ctx, op, id); err != nil {
+	if err := c.mustBeFree(ctx, op, id, typeTable); err != nil {
 		return nil, err
 	}
 	location, err := c.locate(ctx, op, id, request.Location)
@@ -38,7 +38,7 @@ func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id moun
 	if request.StageCreate {
 		return c.staged(d)
 	}
-	return c.create(ctx, op, id, caller, d)
+	return c.create(ctx, op, id, typeTable, caller, d)
 }
 
 func (c *Catalog) createOptions(location string) metadata.CreateOptions {
@@ -58,7 +58,7 @@ func (c *Catalog) staged(d *metadata.Document) (*mounts.Table, error) {
 
 // mustBeFree refuses a name that is taken or has no namespace, before a file is written
 // for it. What holds in the end is decided by the registry's commit.
-func (c *Catalog) mustBeFree(ctx context.Context, op string, id mounts.Identifier) error {
+func (c *Catalog) mustBeFree(ctx context.Context, op string, id mounts.Identifier, t objectType) error {
 	if err := c.mustExist(ctx, op, id.Namespace); err != nil {
 		return err
 	}
@@ -67,21 +67,23 @@ func (c *Catalog) mustBeFree(ctx context.Context, op string, id mounts.Identifie
 		return unavailable(op, id.String(), err)
 	}
 	if ok {
-		return taken(op, id, r)
+		return taken(op, id, t, r)
 	}
 	return nil
 }
 
-// taken is the refusal of a name in use. A view in a table's way has words of its own,
-// which Iceberg's clients test.
-func taken(op string, id mounts.Identifier, r Record) error {
+const tableExists = "Table already exists: {name}"
+
+// taken is the refusal of a name in use. A view in a table's way, or the other way round,
+// has words of its own, which Iceberg's clients test.
+func taken(op string, id mounts.Identifier, wanted objectType, r Record) error {
 	p, err := decodePointer(r)
 	if err != nil {
 		return err
 	}
-	detail := "Table already exists: {name}"
-	if p.Type == typeView {
-		detail = "View with same name already exists: {name}"
+	detail := p.Type.title() + " already exists: {name}"
+	if p.Type != wanted {
+		detail = p.Type.title() + " with same name already exists: {name}"
 	}
 	return &mounts.Error{Kind: mounts.AlreadyExists, Op: op, Name: id.String(), Detail: detail}
 }
@@ -129,7 +131,7 @@ func safeSegment(name string) string {
 var placeProperties = []string{"write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"}
 
 // checkPlaces refuses a document that leads outside the mount's storage profiles.
-func (c *Catalog) checkPlaces(d *metadata.Document) error {
+func (c *Catalog) checkPlaces(d document) error {
 	if _, _, err := c.storage.Find(d.Location()); err != nil {
 		return err
 	}
@@ -149,8 +151,8 @@ func (c *Catalog) checkPlaces(d *metadata.Document) error {
 	return nil
 }
 
-// create writes the first metadata file of a table and enters it in the registry.
-func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, d *metadata.Document) (*mounts.Table, error) {
+// create writes the first metadata file of a table or view and enters it in the registry.
+func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, t objectType, caller mounts.Caller, d document) (*mounts.Table, error) {
 	f, err := c.name(d, "")
 	if err != nil {
 		return nil, err
@@ -161,7 +163,7 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, c
 		}
 		return nil, err
 	}
-	if err := c.enter(ctx, op, id, caller, d, f.location.Verbatim()); err != nil {
+	if err := c.enter(ctx, op, id, t, caller, d, f.location.Verbatim()); err != nil {
 		if !mounts.Is(err, mounts.CommitStateUnknown) {
 			c.discard(ctx, f)
 		}
@@ -170,25 +172,25 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, c
 	return c.keep(f), nil
 }
 
-// enter puts a table into the registry. Any error but CommitStateUnknown means that surely
+// enter puts a table or view into the registry. Any error but CommitStateUnknown means that surely
 // nothing was entered.
-func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, d *metadata.Document, location string) error {
+func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, t objectType, caller mounts.Caller, d document, location string) error {
 	object := newObject()
 	return retry(ctx, op, id.String(), func() error {
-		s, err := c.entering(ctx, op, id, object, d, location)
+		s, err := c.entering(ctx, op, id, t, object, d, location)
 		if err != nil {
 			return err
 		}
 		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: location}, func(lost *ConflictError) error {
-			return enterConflict(op, id, lost)
+			return enterConflict(op, id, t, lost)
 		})
 	})
 }
 
-func enterConflict(op string, id mounts.Identifier, lost *ConflictError) error {
+func enterConflict(op string, id mounts.Identifier, t objectType, lost *ConflictError) error {
 	switch f := lost.Failures[0]; f.Condition.Kind {
 	case Absent:
-		return taken(op, id, *f.Found)
+		return taken(op, id, t, *f.Found)
 	case Exists:
 		return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: id.Namespace.String()}
 	case PrefixEmpty, AtVersion: // a table came or went in this place: look again

@@ -19,7 +19,7 @@ func SeedTables(r Registry, in mounts.Namespace, metadata string, tables int) er
 			if err != nil {
 				return err
 			}
-			changes = append(changes, put(objectKey("main", id), value), put(tableKey("main", id), nil))
+			changes = append(changes, put(objectKey("main", id), value), put(listKey(typeTable, "main", id), nil))
 		}
 		if err := r.Commit(context.Background(), nil, changes); err != nil {
 			return err

@@ -108,17 +108,25 @@ func (c *Catalog) open(ctx context.Context, id mounts.Identifier, location strin
 	return d, nil
 }
 
+// document is what table and view metadata have in common.
+type document interface {
+	Bytes() []byte
+	UUID() string
+	Location() string
+	Property(name string) (value string, ok bool)
+}
+
 // file is a metadata file about to be written.
 type file struct {
 	profile  *vend.Profile
 	location vend.Location
-	document *metadata.Document
+	document document
 	gzipped  bool
 }
 
-// name chooses where the next document of a table goes: a fresh name in its metadata
+// name chooses where the next document of a table or view goes: a fresh name in its metadata
 // folder, numbered one above the file before it.
-func (c *Catalog) name(d *metadata.Document, before string) (file, error) {
+func (c *Catalog) name(d document, before string) (file, error) {
 	folder, ok := d.Property("write.metadata.path")
 	if !ok {
 		folder = strings.TrimRight(d.Location(), "/") + "/metadata"
@@ -187,7 +195,9 @@ func (c *Catalog) keep(f file) *mounts.Table {
 	d := cache.TrustedDocument(f.document.Bytes())
 	key := DocumentKey{Profile: f.profile.Name, Location: f.location.String()}
 	c.documents.Add(key, d)
-	c.parsed.Add(key, f.document)
+	if table, ok := f.document.(*metadata.Document); ok {
+		c.parsed.Add(key, table)
+	}
 	return tableOf(f.location.Verbatim(), f.profile.Name, d)
 }
 

@@ -15,6 +15,7 @@ import (
 //	n id NUL parent NUL level            a namespace
 //	o id NUL namespace NUL name          a table or view: its pointer; one name for both
 //	t id NUL namespace NUL name          the index of tables
+//	v id NUL namespace NUL name          the index of views
 //	l location / NUL id NUL object       where tables lie, of all mounts
 //	k name                               token signing keys
 //	r principal NUL key                  receipts of mutations
@@ -26,6 +27,7 @@ const (
 	kindNamespace  = "n"
 	kindObject     = "o"
 	kindTable      = "t"
+	kindView       = "v"
 	kindLocation   = "l"
 	kindSigningKey = "k"
 	kindReceipt    = "r"
@@ -58,8 +60,13 @@ func objectKey(id string, i mounts.Identifier) Key {
 	return children(kindObject, id, i.Namespace) + Key(i.Name)
 }
 
-func tableKey(id string, i mounts.Identifier) Key {
-	return children(kindTable, id, i.Namespace) + Key(i.Name)
+// listKey is the index entry of a table or view.
+func listKey(t objectType, id string, i mounts.Identifier) Key {
+	kind := kindTable
+	if t == typeView {
+		kind = kindView
+	}
+	return children(kind, id, i.Namespace) + Key(i.Name)
 }
 
 // inOrBelow is the prefix of the location keys of every table in or below a location.

@@ -23,15 +23,24 @@ func (c *Catalog) ListNamespaces(ctx context.Context, _ mounts.Caller, parent mo
 
 // ListTables lists tables in the order of their names' bytes.
 func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
-	names, next, err := c.list(ctx, "listTables", kindTable, n, p)
+	return c.identifiers(ctx, "listTables", kindTable, n, p)
+}
+
+// ListViews lists views in the order of their names' bytes.
+func (c *Catalog) ListViews(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	return c.identifiers(ctx, "listViews", kindView, n, p)
+}
+
+func (c *Catalog) identifiers(ctx context.Context, op, kind string, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	names, next, err := c.list(ctx, op, kind, n, p)
 	if err != nil {
 		return nil, "", err
 	}
-	tables := make([]mounts.Identifier, len(names))
+	list := make([]mounts.Identifier, len(names))
 	for i, name := range names {
-		tables[i] = n.Table(name)
+		list[i] = n.Table(name)
 	}
-	return tables, next, nil
+	return list, next, nil
 }
 
 // list reads one page of the last parts of the keys of a kind in a namespace. The token

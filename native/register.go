@@ -19,7 +19,7 @@ func (c *Catalog) RegisterTable(ctx context.Context, caller mounts.Caller, id mo
 		return nil, err
 	}
 	if !r.Overwrite {
-		if err := c.mustBeFree(ctx, op, id); err != nil {
+		if err := c.mustBeFree(ctx, op, id, typeTable); err != nil {
 			return nil, err
 		}
 	}
@@ -30,7 +30,7 @@ func (c *Catalog) RegisterTable(ctx context.Context, caller mounts.Caller, id mo
 	if r.Overwrite {
 		err = c.enterOver(ctx, op, id, caller, d, &file{profile: profile, location: l, document: d})
 	} else {
-		err = c.enter(ctx, op, id, caller, d, l.Verbatim())
+		err = c.enter(ctx, op, id, typeTable, caller, d, l.Verbatim())
 	}
 	if err != nil {
 		return nil, err
@@ -76,13 +76,13 @@ func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier
 		if ok {
 			s, err = c.swappingOver(ctx, op, id, r, f)
 		} else {
-			s, err = c.entering(ctx, op, id, object, d, f.location.Verbatim())
+			s, err = c.entering(ctx, op, id, typeTable, object, d, f.location.Verbatim())
 		}
 		if err != nil {
 			return err
 		}
 		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: f.location.Verbatim()}, func(lost *ConflictError) error {
-			if err := enterConflict(op, id, lost); !mounts.Is(err, mounts.AlreadyExists) {
+			if err := enterConflict(op, id, typeTable, lost); !mounts.Is(err, mounts.AlreadyExists) {
 				return err
 			}
 			return errLost // it came to be meanwhile: move it
@@ -96,7 +96,7 @@ func (c *Catalog) swappingOver(ctx context.Context, op string, id mounts.Identif
 		return changeset{}, err
 	}
 	if p.Type != typeTable {
-		return changeset{}, taken(op, id, r)
+		return changeset{}, taken(op, id, typeTable, r)
 	}
 	return c.swapping(ctx, p, r, f)
 }
@@ -119,10 +119,10 @@ func (c *Catalog) UnregisterTable(ctx context.Context, caller mounts.Caller, id 
 	return last, err
 }
 
-// forget removes a table's name, index entry and location.
+// forget removes a table's or view's name, its index entry and a table's location.
 func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, p pointer, r Record) error {
-	changes := []Change{remove(r.Key), remove(tableKey(c.id, id))}
-	if l, err := vend.ParseLocation(p.Location); err == nil {
+	changes := []Change{remove(r.Key), remove(listKey(p.Type, c.id, id))}
+	if l, err := vend.ParseLocation(p.Location); err == nil && p.Type == typeTable {
 		changes = append(changes, remove(locationKey(l, c.id, p.Object)))
 	}
 	s := changeset{conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes: changes}

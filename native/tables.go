@@ -10,16 +10,23 @@ import (
 
 // table reads the pointer of a table. A view of that name is no table.
 func (c *Catalog) table(ctx context.Context, op string, id mounts.Identifier) (pointer, Record, error) {
+	return c.object(ctx, op, id, typeTable)
+}
+
+func (c *Catalog) object(ctx context.Context, op string, id mounts.Identifier, t objectType) (pointer, Record, error) {
 	r, ok, err := c.registry.Get(ctx, objectKey(c.id, id))
 	if err != nil {
 		return pointer{}, r, unavailable(op, id.String(), err)
 	}
 	missing := &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: id.String()}
+	if t == typeView {
+		missing.Kind = mounts.NoSuchView
+	}
 	if !ok {
 		return pointer{}, r, missing
 	}
 	p, err := decodePointer(r)
-	if err == nil && p.Type != typeTable {
+	if err == nil && p.Type != t {
 		return pointer{}, r, missing
 	}
 	return p, r, err
@@ -80,7 +87,10 @@ func (c *Catalog) DropTable(ctx context.Context, caller mounts.Caller, id mounts
 // RenameTable moves a table's name, also into another native mount of this registry that
 // may hold its location. Errors carry the names of the tree.
 func (c *Catalog) RenameTable(ctx context.Context, caller mounts.Caller, from, to mounts.Target) error {
-	const op = "renameTable"
+	return c.rename(ctx, "renameTable", typeTable, caller, from, to)
+}
+
+func (c *Catalog) rename(ctx context.Context, op string, t objectType, caller mounts.Caller, from, to mounts.Target) error {
 	target, ok := to.Point.Mount.(*Catalog)
 	if !ok || target.registry != c.registry {
 		return &mounts.Error{
@@ -90,7 +100,7 @@ func (c *Catalog) RenameTable(ctx context.Context, caller mounts.Caller, from, t
 	}
 	name := from.Identifier().String()
 	return retry(ctx, op, name, func() error {
-		p, r, err := c.table(ctx, op, from.Inner())
+		p, r, err := c.object(ctx, op, from.Inner(), t)
 		if err != nil {
 			return from.Restore(err)
 		}
@@ -124,11 +134,11 @@ func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Cata
 			{Kind: AtVersion, Key: r.Key, Version: r.Version},
 		},
 		changes: []Change{
-			remove(r.Key), remove(tableKey(c.id, from.Inner())),
-			put(objectKey(target.id, to.Inner()), value), put(tableKey(target.id, to.Inner()), nil),
+			remove(r.Key), remove(listKey(p.Type, c.id, from.Inner())),
+			put(objectKey(target.id, to.Inner()), value), put(listKey(p.Type, target.id, to.Inner()), nil),
 		},
 	}
-	if target.id == c.id {
+	if target.id == c.id || p.Type == typeView {
 		return s, nil
 	}
 	l, err := vend.ParseLocation(p.Location)

@@ -113,7 +113,7 @@ func (p *part) prepare(ctx context.Context, op string) (changeset, error) {
 			return changeset{}, err
 		}
 		p.file = &f
-		return c.entering(ctx, op, id, p.object, d, f.location.Verbatim())
+		return c.entering(ctx, op, id, typeTable, p.object, d, f.location.Verbatim())
 	}
 	base, r, err := c.table(ctx, op, id)
 	if err != nil {
@@ -196,7 +196,7 @@ func transactionConflict(op string, parts []*part, lost *ConflictError) error {
 			id := p.target.Inner()
 			switch {
 			case f.Condition.Kind == Absent && f.Condition.Key == objectKey(p.catalog.id, id):
-				return alreadyCreated(op, p.target.Identifier())
+				return alreadyCreated(taken(op, p.target.Identifier(), typeTable, *f.Found))
 			case f.Condition.Kind == Exists && f.Condition.Key == namespaceKey(p.catalog.id, id.Namespace):
 				return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: p.target.Path.String()}
 			}
@@ -205,8 +205,13 @@ func transactionConflict(op string, parts []*part, lost *ConflictError) error {
 	return errLost
 }
 
-// alreadyCreated is the refusal of a commit that asserts that its table doesn't exist.
-// Java's clients know the case by 409 and these words.
-func alreadyCreated(op string, id mounts.Identifier) error {
-	return &mounts.Error{Kind: mounts.AlreadyExists, Op: op, Name: id.String(), Detail: "Requirement failed: table already exists: {name}"}
+// alreadyCreated gives the refusal of a taken name the words it has for a commit that
+// asserts that its table doesn't exist: Java's clients know them. A view in the way keeps
+// its own.
+func alreadyCreated(err error) error {
+	var e *mounts.Error
+	if errors.As(err, &e) && e.Kind == mounts.AlreadyExists && e.Detail == tableExists {
+		return &mounts.Error{Kind: e.Kind, Op: e.Op, Name: e.Name, Detail: "Requirement failed: table already exists: {name}"}
+	}
+	return err
 }

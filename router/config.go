@@ -57,18 +57,20 @@ func can[Capability any](m mounts.Mount) bool {
 }
 
 const (
-	pathNamespaces  = "namespaces"
-	pathNamespace   = "namespaces/{namespace}"
-	pathProperties  = "namespaces/{namespace}/properties"
-	pathTables      = "namespaces/{namespace}/tables"
-	pathTable       = "namespaces/{namespace}/tables/{table}"
-	pathRegister    = "namespaces/{namespace}/register"
-	pathMetrics     = "namespaces/{namespace}/tables/{table}/metrics"
-	pathUnregister  = "namespaces/{namespace}/tables/{table}/unregister"
-	pathRename      = "tables/rename"
-	pathTransaction = "transactions/commit"
-	pathViews       = "namespaces/{namespace}/views"
-	pathView        = "namespaces/{namespace}/views/{view}"
+	pathNamespaces   = "namespaces"
+	pathNamespace    = "namespaces/{namespace}"
+	pathProperties   = "namespaces/{namespace}/properties"
+	pathTables       = "namespaces/{namespace}/tables"
+	pathTable        = "namespaces/{namespace}/tables/{table}"
+	pathRegister     = "namespaces/{namespace}/register"
+	pathMetrics      = "namespaces/{namespace}/tables/{table}/metrics"
+	pathUnregister   = "namespaces/{namespace}/tables/{table}/unregister"
+	pathRename       = "tables/rename"
+	pathTransaction  = "transactions/commit"
+	pathViews        = "namespaces/{namespace}/views"
+	pathRegisterView = "namespaces/{namespace}/register-view"
+	pathRenameView   = "views/rename"
+	pathView         = "namespaces/{namespace}/views/{view}"
 )
 
 // endpoints is what some mount of the view can do. It is the union: with an intersection
@@ -77,9 +79,6 @@ const (
 func endpoints(t *mounts.Tree, view mounts.Warehouse) []string {
 	list := []string{}
 	for _, e := range operations {
-		if e.hidden {
-			continue
-		}
 		for _, p := range t.Points() {
 			if p.At.HasPrefix(view.At) && (e.offered == nil || e.offered(p.Mount)) {
 				list = append(list, e.String())

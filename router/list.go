@@ -142,11 +142,21 @@ func (rt *Router) visibleNamespaces(ctx context.Context, c *call, parent mounts.
 }
 
 func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) error {
+	return rt.listObjects(w, r, c, authz.ListTables, authz.Table, func(ctx context.Context, t mounts.Target, p mounts.Page) ([]mounts.Identifier, string, error) {
+		return c.tree.ListTables(ctx, c.identity.Caller, t, p)
+	})
+}
+
+// lister lists tables or views of a namespace of the tree.
+type lister func(ctx context.Context, t mounts.Target, p mounts.Page) ([]mounts.Identifier, string, error)
+
+// listObjects answers with the tables or views of the path's namespace that the caller may see.
+func (rt *Router) listObjects(w http.ResponseWriter, r *http.Request, c *call, action authz.Action, typ authz.Type, list lister) error {
 	t, err := c.namespaceTarget(r)
 	if err != nil {
 		return err
 	}
-	if err := rt.mayList(c, authz.ListTables, t); err != nil {
+	if err := rt.mayList(c, action, t); err != nil {
 		return err
 	}
 	p, err := rt.pagesOf(r, c, t.Path)
@@ -155,26 +165,13 @@ func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) er
 	}
 	var shown []string
 	next, err := p.collect(r.Context(), func(ctx context.Context, page mounts.Page) (int, int, string, error) {
-		tables, next, err := c.tree.ListTables(ctx, c.identity.Caller, t, page)
+		objects, next, err := list(ctx, t, page)
 		if err != nil {
 			return 0, 0, "", err
 		}
 		from := len(shown)
-		shown = slices.Grow(shown, len(tables))
-		for _, id := range tables {
-			shown = append(shown, id.Name)
-		}
-		names := shown[from:]
-		visible := rt.authorizer.VisibleChildren(c.identity, authz.NamespaceOf(t), authz.Table, names)
-		kept := from
-		for i, name := range names {
-			if visible(i) {
-				shown[kept] = name
-				kept++
-			}
-		}
-		shown = shown[:kept]
-		return kept - from, len(tables), next, nil
+		shown = rt.appendVisible(shown, c, t, typ, objects)
+		return len(shown) - from, len(objects), next, nil
 	})
 	if err != nil {
 		return err
@@ -183,4 +180,22 @@ func (rt *Router) listTables(w http.ResponseWriter, r *http.Request, c *call) er
 		return appendIdentifiers(dst, c.warehouse.Up(t.Path), shown, rt.pages.seal(next, p.bound))
 	})
 	return nil
+}
+
+// appendVisible appends the names of those objects of a namespace that the caller may see.
+func (rt *Router) appendVisible(shown []string, c *call, in mounts.Target, typ authz.Type, objects []mounts.Identifier) []string {
+	kept := len(shown)
+	shown = slices.Grow(shown, len(objects))
+	for _, id := range objects {
+		shown = append(shown, id.Name)
+	}
+	names := shown[kept:]
+	visible := rt.authorizer.VisibleChildren(c.identity, authz.NamespaceOf(in), typ, names)
+	for i, name := range names {
+		if visible(i) {
+			shown[kept] = name
+			kept++
+		}
+	}
+	return shown[:kept]
 }

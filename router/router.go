@@ -83,34 +83,35 @@ type operation struct {
 	id      string
 	serve   handler
 	commits bool // its outcome can be unknown
-	hidden  bool // served, but not advertised
 }
 
 // operations are those of the REST specification that are served, by their operationIds.
 var operations = []operation{
-	{endpoint{"GET", pathNamespaces, nil}, "listNamespaces", (*Router).listNamespaces, false, false},
-	{endpoint{"POST", pathNamespaces, can[mounts.NamespaceWriter]}, "createNamespace", (*Router).createNamespace, false, false},
-	{endpoint{"GET", pathNamespace, nil}, "loadNamespaceMetadata", (*Router).loadNamespace, false, false},
-	{endpoint{"HEAD", pathNamespace, nil}, "namespaceExists", (*Router).namespaceExists, false, false},
-	{endpoint{"DELETE", pathNamespace, can[mounts.NamespaceWriter]}, "dropNamespace", (*Router).dropNamespace, false, false},
-	{endpoint{"POST", pathProperties, can[mounts.NamespaceWriter]}, "updateProperties", (*Router).updateProperties, false, false},
-	{endpoint{"GET", pathTables, nil}, "listTables", (*Router).listTables, false, false},
-	{endpoint{"POST", pathTables, can[mounts.TableWriter]}, "createTable", (*Router).createTable, true, false},
-	{endpoint{"GET", pathTable, nil}, "loadTable", (*Router).loadTable, false, false},
-	{endpoint{"HEAD", pathTable, nil}, "tableExists", (*Router).tableExists, false, false},
-	{endpoint{"POST", pathTable, can[mounts.TableWriter]}, "updateTable", (*Router).updateTable, true, false},
-	{endpoint{"DELETE", pathTable, can[mounts.TableWriter]}, "dropTable", (*Router).dropTable, false, false},
-	{endpoint{"POST", pathRegister, can[mounts.TableWriter]}, "registerTable", (*Router).registerTable, true, false},
-	{endpoint{"POST", pathUnregister, can[mounts.TableWriter]}, "unregisterTable", (*Router).unregisterTable, false, false},
-	{endpoint{"POST", pathMetrics, nil}, "reportMetrics", (*Router).reportMetrics, false, false},
-	{endpoint{"POST", pathRename, can[mounts.TableRenamer]}, "renameTable", (*Router).renameTable, false, false},
-	{endpoint{"POST", pathTransaction, can[mounts.TransactionCommitter]}, "commitTransaction", (*Router).commitTransaction, true, false},
-	{endpoint{"GET", pathViews, nil}, "listViews", (*Router).listViews, false, true},
-	{endpoint{"POST", pathViews, nil}, "createView", (*Router).createView, false, true},
-	{endpoint{"GET", pathView, nil}, "loadView", (*Router).noSuchView, false, true},
-	{endpoint{"HEAD", pathView, nil}, "viewExists", (*Router).noSuchView, false, true},
-	{endpoint{"POST", pathView, nil}, "replaceView", (*Router).noSuchView, false, true},
-	{endpoint{"DELETE", pathView, nil}, "dropView", (*Router).noSuchView, false, true},
+	{endpoint{"GET", pathNamespaces, nil}, "listNamespaces", (*Router).listNamespaces, false},
+	{endpoint{"POST", pathNamespaces, can[mounts.NamespaceWriter]}, "createNamespace", (*Router).createNamespace, false},
+	{endpoint{"GET", pathNamespace, nil}, "loadNamespaceMetadata", (*Router).loadNamespace, false},
+	{endpoint{"HEAD", pathNamespace, nil}, "namespaceExists", (*Router).namespaceExists, false},
+	{endpoint{"DELETE", pathNamespace, can[mounts.NamespaceWriter]}, "dropNamespace", (*Router).dropNamespace, false},
+	{endpoint{"POST", pathProperties, can[mounts.NamespaceWriter]}, "updateProperties", (*Router).updateProperties, false},
+	{endpoint{"GET", pathTables, nil}, "listTables", (*Router).listTables, false},
+	{endpoint{"POST", pathTables, can[mounts.TableWriter]}, "createTable", (*Router).createTable, true},
+	{endpoint{"GET", pathTable, nil}, "loadTable", (*Router).loadTable, false},
+	{endpoint{"HEAD", pathTable, nil}, "tableExists", (*Router).tableExists, false},
+	{endpoint{"POST", pathTable, can[mounts.TableWriter]}, "updateTable", (*Router).updateTable, true},
+	{endpoint{"DELETE", pathTable, can[mounts.TableWriter]}, "dropTable", (*Router).dropTable, false},
+	{endpoint{"POST", pathRegister, can[mounts.TableWriter]}, "registerTable", (*Router).registerTable, true},
+	{endpoint{"POST", pathUnregister, can[mounts.TableWriter]}, "unregisterTable", (*Router).unregisterTable, false},
+	{endpoint{"POST", pathMetrics, nil}, "reportMetrics", (*Router).reportMetrics, false},
+	{endpoint{"POST", pathRename, can[mounts.TableRenamer]}, "renameTable", (*Router).renameTable, false},
+	{endpoint{"POST", pathTransaction, can[mounts.TransactionCommitter]}, "commitTransaction", (*Router).commitTransaction, true},
+	{endpoint{"GET", pathViews, can[mounts.ViewReader]}, "listViews", (*Router).listViews, false},
+	{endpoint{"POST", pathViews, can[mounts.ViewWriter]}, "createView", (*Router).createView, true},
+	{endpoint{"GET", pathView, can[mounts.ViewReader]}, "loadView", (*Router).loadView, false},
+	{endpoint{"HEAD", pathView, can[mounts.ViewReader]}, "viewExists", (*Router).viewExists, false},
+	{endpoint{"POST", pathView, can[mounts.ViewWriter]}, "replaceView", (*Router).replaceView, true},
+	{endpoint{"DELETE", pathView, can[mounts.ViewWriter]}, "dropView", (*Router).dropView, false},
+	{endpoint{"POST", pathRegisterView, can[mounts.ViewWriter]}, "registerView", (*Router).registerView, true},
+	{endpoint{"POST", pathRenameView, can[mounts.ViewWriter]}, "renameView", (*Router).renameView, false},
 }
 
 func (rt *Router) routes() {

@@ -194,38 +194,45 @@ type renameRequest struct {
 }
 
 func (rt *Router) renameTable(w http.ResponseWriter, r *http.Request, c *call) error {
+	return rt.rename(w, r, c, authz.RenameTable, authz.TableOf, func(from, to mounts.Target) error {
+		return c.tree.RenameTable(r.Context(), c.identity.Caller, from, to)
+	})
+}
+
+// rename moves a table or view. It must be allowed for both names.
+func (rt *Router) rename(w http.ResponseWriter, r *http.Request, c *call, action authz.Action, object func(mounts.Target) authz.Object, do func(from, to mounts.Target) error) error {
 	var request renameRequest
 	b, err := decode(w, r, &request)
 	if err != nil {
 		return err
 	}
-	source, err := request.Source.identifier("source")
+	from, err := c.named(r, request.Source, "source")
 	if err != nil {
 		return err
 	}
-	destination, err := request.Destination.identifier("destination")
+	to, err := c.named(r, request.Destination, "destination")
 	if err != nil {
 		return err
 	}
-	from, err := c.tableTarget(r, source)
-	if err != nil {
+	if err := rt.may(c, action, object(from), from); err != nil {
 		return err
 	}
-	to, err := c.tableTarget(r, destination)
-	if err != nil {
+	if err := rt.mayCreate(c, action, object(to)); err != nil {
 		return err
 	}
-	if err := rt.may(c, authz.RenameTable, authz.TableOf(from), from); err != nil {
-		return err
-	}
-	if err := rt.mayCreate(c, authz.RenameTable, authz.TableOf(to)); err != nil {
-		return err
-	}
-	_, err = rt.once(r, c, from, b, func() error { return c.tree.RenameTable(r.Context(), c.identity.Caller, from, to) })
-	if err != nil {
+	if _, err := rt.once(r, c, from, b, func() error { return do(from, to) }); err != nil {
 		return err
 	}
 	return noContent(w)
+}
+
+// named resolves the identifier in a member of a body.
+func (c *call) named(r *http.Request, i *wireIdentifier, member string) (mounts.Target, error) {
+	id, err := i.identifier(member)
+	if err != nil {
+		return mounts.Target{}, err
+	}
+	return c.tableTarget(r, id)
 }
 
 // reportMetrics accepts any report about a table the caller may read. Clients send one

@@ -57,11 +57,7 @@ func (rt *Router) tableChange(r *http.Request, c *call, i int, b []byte) (mounts
 	if err := unmarshal(b, &named); err != nil {
 		return mounts.TableChange{}, err
 	}
-	id, err := named.Identifier.identifier(fmt.Sprintf("table-changes[%d].identifier", i))
-	if err != nil {
-		return mounts.TableChange{}, err
-	}
-	t, err := c.tableTarget(r, id)
+	t, err := c.named(r, named.Identifier, fmt.Sprintf("table-changes[%d].identifier", i))
 	if err != nil {
 		return mounts.TableChange{}, err
 	}

@@ -1,42 +1,60 @@
 package router
 
 import (
+	"context"
 	"net/http"
 
 	"piedmont/authz"
 	"piedmont/mounts"
 )
 
-// No mount has views yet. Engines ask for them before every table, so the answers are the
-// right ones for a catalog without any, and cost no look-up.
-
 func (rt *Router) listViews(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := c.namespaceTarget(r)
-	if err != nil {
-		return err
-	}
-	if err := rt.mayList(c, authz.ListViews, t); err != nil {
-		return err
-	}
-	if _, err := c.tree.LoadNamespace(r.Context(), c.identity.Caller, t); err != nil {
-		return err
-	}
-	writeJSON(w, r, http.StatusOK, appendIdentifiers(nil, nil, nil, ""))
-	return nil
+	return rt.listObjects(w, r, c, authz.ListViews, authz.View, func(ctx context.Context, t mounts.Target, p mounts.Page) ([]mounts.Identifier, string, error) {
+		return c.tree.ListViews(ctx, c.identity.Caller, t, p)
+	})
 }
 
-// noSuchView answers every operation on one view.
-func (rt *Router) noSuchView(_ http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := c.object(r, "view")
+func (rt *Router) loadView(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedView(r, c, authz.LoadView)
 	if err != nil {
 		return err
 	}
-	return &mounts.Error{Kind: mounts.NoSuchView, Op: c.operation, Name: t.Identifier().String()}
+	view, err := c.tree.LoadView(r.Context(), c.identity.Caller, t)
+	if err != nil {
+		return err
+	}
+	return rt.answerView(w, r, view)
+}
+
+// answerView writes a LoadViewResult.
+func (rt *Router) answerView(w http.ResponseWriter, r *http.Request, v *mounts.View) error {
+	return rt.answerTable(w, r, (*mounts.Table)(v), withConfig)
+}
+
+func (rt *Router) viewExists(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedView(r, c, authz.ViewExists)
+	if err != nil {
+		return err
+	}
+	if err := c.tree.ViewExists(r.Context(), c.identity.Caller, t); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// authorizedView resolves the path's view and decides.
+func (rt *Router) authorizedView(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
+	t, err := c.object(r, "view")
+	if err != nil {
+		return t, err
+	}
+	return t, rt.may(c, action, authz.ViewOf(t), t)
 }
 
 func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) error {
 	var named nameOf
-	if _, err := decode(w, r, &named); err != nil {
+	b, err := decode(w, r, &named)
+	if err != nil {
 		return err
 	}
 	if named.Name == "" {
@@ -49,5 +67,75 @@ func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) er
 	if err := rt.mayCreate(c, authz.CreateView, authz.ViewOf(t)); err != nil {
 		return err
 	}
-	return &mounts.Error{Kind: mounts.Unsupported, Op: c.operation, Name: t.Path.String(), Detail: "Views can't be created in '{name}': its mount has none"}
+	return rt.changeView(w, r, c, t, b, func() (*mounts.View, error) {
+		return c.tree.CreateView(r.Context(), c.identity.Caller, t, b)
+	})
+}
+
+func (rt *Router) registerView(w http.ResponseWriter, r *http.Request, c *call) error {
+	var request registerTableRequest
+	b, err := decode(w, r, &request)
+	switch {
+	case err != nil:
+		return err
+	case request.Name == "":
+		return missing("name")
+	case request.MetadataLocation == "":
+		return missing("metadata-location")
+	}
+	t, err := c.newTable(r, request.Name)
+	if err != nil {
+		return err
+	}
+	if err := rt.mayCreate(c, authz.RegisterView, authz.ViewOf(t)); err != nil {
+		return err
+	}
+	return rt.changeView(w, r, c, t, b, func() (*mounts.View, error) {
+		return c.tree.RegisterView(r.Context(), c.identity.Caller, t, request.MetadataLocation)
+	})
+}
+
+func (rt *Router) replaceView(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedView(r, c, authz.ReplaceView)
+	if err != nil {
+		return err
+	}
+	b, err := body(w, r)
+	if err != nil {
+		return err
+	}
+	return rt.changeView(w, r, c, t, b, func() (*mounts.View, error) {
+		return c.tree.ReplaceView(r.Context(), c.identity.Caller, t, b)
+	})
+}
+
+// changeView carries out a change of a view once for each Idempotency-Key, and answers
+// with the view.
+func (rt *Router) changeView(w http.ResponseWriter, r *http.Request, c *call, t mounts.Target, b []byte, do func() (*mounts.View, error)) error {
+	view, err := rt.onceTable(r, c, t, b, func() (*mounts.Table, error) {
+		v, err := do()
+		return (*mounts.Table)(v), err
+	})
+	if err != nil {
+		return err
+	}
+	return rt.answerView(w, r, (*mounts.View)(view))
+}
+
+func (rt *Router) dropView(w http.ResponseWriter, r *http.Request, c *call) error {
+	t, err := rt.authorizedView(r, c, authz.DropView)
+	if err != nil {
+		return err
+	}
+	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropView(r.Context(), c.identity.Caller, t) })
+	if err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+func (rt *Router) renameView(w http.ResponseWriter, r *http.Request, c *call) error {
+	return rt.rename(w, r, c, authz.RenameView, authz.ViewOf, func(from, to mounts.Target) error {
+		return c.tree.RenameView(r.Context(), c.identity.Caller, from, to)
+	})
 }
