@@ -58,7 +58,9 @@ type Registry struct {
 	timeout time.Duration   // of one exchange
 	begin   string          // the statement that begins a commit
 	clock   clock
-	fences  chan struct{} // holds a token for each fence under way
+
+	fences    chan struct{} // holds a token for each fence under way
+	fenceTime time.Duration // how long the outcome of a commit is looked for
 
 	mu     sync.RWMutex // held for reading by each commit, so that Close waits for them
 	closed atomic.Bool
@@ -91,7 +93,7 @@ func open(ctx context.Context, url string, o Options, begin string) (*Registry, 
 	}
 	r := &Registry{
 		connect: config.ConnConfig.Copy(), timeout: defaultStatementTimeout, begin: begin,
-		fences: make(chan struct{}, maxFences), swept: make(chan struct{}),
+		fences: make(chan struct{}, maxFences), fenceTime: defaultFenceTime, swept: make(chan struct{}),
 	}
 	r.clock.start = time.Now()
 	if o.StatementTimeout > 0 {

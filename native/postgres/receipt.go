@@ -50,10 +50,11 @@ func (r *Registry) setClock(ctx context.Context) error {
 }
 
 const (
-	// fenceTime bounds how long the outcome of a commit is looked for.
-	fenceTime = 30 * time.Second
-	// fenceTry bounds one question. It waits for the commit where that is still running.
-	fenceTry = 5 * time.Second
+	// defaultFenceTime bounds how long the outcome of a commit is looked for.
+	defaultFenceTime = 30 * time.Second
+	// fenceTries is how many questions fit into that time. One waits for the commit
+	// where that is still running.
+	fenceTries = 6
 )
 
 var errTooOld = errors.New("the commit is too old to be asked about")
@@ -61,7 +62,7 @@ var errTooOld = errors.New("the commit is too old to be asked about")
 // findOut settles a commit whose answer was lost, because of cause. The
 // end of the caller's context doesn't end this.
 func (r *Registry) findOut(ctx context.Context, id receipt, cause error) (result, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fenceTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.fenceTime)
 	defer cancel()
 	for try := 1; ; try++ {
 		never, err := r.fence(ctx, id)
@@ -70,7 +71,7 @@ func (r *Registry) findOut(ctx context.Context, id receipt, cause error) (result
 			return fenced, database(cause)
 		case err == nil:
 			return applied, nil
-		case errors.Is(err, errTooOld) || pause(ctx, try) != nil:
+		case errors.Is(err, errTooOld), pause(ctx, try+fenceTries) != nil:
 			return failed, unknown(fmt.Errorf("%w; then: %w", database(cause), err))
 		}
 	}
@@ -85,7 +86,7 @@ func (r *Registry) fence(ctx context.Context, id receipt) (never bool, err error
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, fenceTry)
+	ctx, cancel := context.WithTimeout(ctx, r.fenceTime/fenceTries)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, r.connect)
 	if err != nil {
