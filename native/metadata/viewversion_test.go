@@ -96,6 +96,23 @@ func TestSummariesThatLookLikeSchemasAreComparedAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestRepresentationsOfOtherTypesAreComparedAsTheyAre(t *testing.T) {
+	d := mustParseView(t, viewV1)
+	for _, member := range []string{`"identifier-field-ids":[1,2]`, `"identifier-field-ids":[2,1]`, `"a":null`, `"a":{"type":"x y"}`, `"a":{"type":"xy"}`} {
+		d = change(t, d, replaceBy(versionOf(3, 0, query("a", "spark"), `{"type":"plan",`+member+`}`))...)
+	}
+	if versionIDs(t, d) != "1 2 3 4 5 6 7" {
+		t.Error(versionIDs(t, d))
+	}
+}
+
+func TestAReusedSchemaDoesntUndoAChange(t *testing.T) {
+	d := change(t, mustParseView(t, viewV1), setProps("a", "b"), addSchemaOf(`{"id":7,"name":"id","required":true,"type":"long"}`))
+	if v, _ := d.Property("a"); v != "b" || ids(t, d, "schemas", "schema-id") != "0 1" {
+		t.Error(v, ids(t, d, "schemas", "schema-id"))
+	}
+}
+
 func TestTheLastAddedSchemaIsMinusOne(t *testing.T) {
 	d := mustParseView(t, viewV1)
 	version := versionOf(3, -1, query("select 3", "spark"))
