@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"piedmont/authz"
 	"piedmont/configs"
 	"piedmont/mounts"
+	"piedmont/native"
+	"piedmont/native/bolt"
 	"piedmont/vend"
 )
 
@@ -24,8 +30,8 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Validate a configuration and probe its mounts and storage",
 		Long: "Validate a configuration, then probe each storage profile (write, read and delete one small\n" +
-			"file) and each mount, one line each. The exit code is 1 where anything failed. The data\n" +
-			"directory must not be in use.",
+			"file) and each mount, one line each. The exit code is 1 where anything failed. It may run\n" +
+			"beside a server, whose registry it then leaves alone, and makes no key and no registry.",
 		Example: "  piedmont check --config piedmont.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,34 +49,66 @@ func checkCommand() *cobra.Command {
 // errChecks is the outcome of a check that found something.
 var errChecks = errors.New("some checks failed")
 
-func check(ctx context.Context, w io.Writer, c configs.Config, dir string) (err error) {
-	g, err := openGateway(ctx, c, dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	report := reporter{w: w}
+func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error {
+	report := &reporter{w: w}
 	report.line("configuration", c.Name, nil)
+	report.line("access", accessOf(c), checkAccess(c, dir))
 	profiles, err := openStorage(ctx, c.Storage)
 	if err != nil {
-		return err
+		report.line("storage", "", err)
+		return errChecks
 	}
 	for _, s := range c.Storage {
 		report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return vend.Check(ctx, profiles[s.Name]) })
 	}
-	tree := g.trees.Acquire()
-	defer tree.Release()
-	for _, p := range tree.Points() {
-		name := p.Name()
-		if name == "" {
-			name = "(root)"
-		}
-		report.probe(ctx, "mount", name+" "+p.Kind, func(ctx context.Context) error { return probeMount(ctx, p) })
+	registry, err := probeRegistry(c)
+	if err != nil {
+		report.line("registry", "", err)
+		return errChecks
 	}
+	defer registry.release()
+	report.line("registry", registry.state, registry.check(ctx, c))
+	checkMounts(ctx, report, c, registry, profiles)
 	if report.failed {
 		return errChecks
 	}
 	return nil
+}
+
+// checkMounts builds the tree as a start does, and probes each mount.
+func checkMounts(ctx context.Context, report *reporter, c configs.Config, registry *probedRegistry, profiles map[string]*vend.Profile) {
+	build := newMounter(c, registry, profiles, slog.New(slog.DiscardHandler))
+	points := make([]mounts.Point, len(c.Mounts))
+	for i, m := range c.Mounts {
+		var err error
+		if points[i], err = build.point(m); err != nil {
+			report.line("mount", mountName(m), err)
+			return
+		}
+		defer func() { _ = points[i].Mount.Close() }() // nothing was changed through it
+	}
+	if _, err := mounts.NewTree(c.Name, points); err != nil {
+		report.line("mounts", "", err)
+		return
+	}
+	for i, m := range c.Mounts {
+		report.probe(ctx, "mount", mountName(m), func(ctx context.Context) error { return probeMount(ctx, &points[i]) })
+	}
+}
+
+func mountName(m configs.Mount) string {
+	name := m.At
+	if name == "" {
+		name = "(root)"
+	}
+	if m.Native == nil {
+		return name + " rest"
+	}
+	allowed := "1, 2, 3"
+	if v := m.Native.FormatVersions; len(v) > 0 {
+		allowed = strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[]")
+	}
+	return fmt.Sprintf("%s native %s, format versions %s", name, m.Native.ID, allowed)
 }
 
 // probeMount asks for the mount's health and for one namespace, as a client would.
@@ -82,6 +120,88 @@ func probeMount(ctx context.Context, p *mounts.Point) error {
 	}
 	_, _, err := p.Mount.ListNamespaces(ctx, mounts.Caller{Principal: adminPrincipal}, p.Source, mounts.Page{Size: 1})
 	return err
+}
+
+func accessOf(c configs.Config) string {
+	if n := len(c.Auth.Keys); n > 0 {
+		return fmt.Sprintf("%d keys", n)
+	}
+	return "the generated admin key"
+}
+
+// checkAccess reads the policies and the keys, without making one.
+func checkAccess(c configs.Config, dir string) error {
+	policies, err := readPolicies(c.Auth.Policies, dir)
+	if err != nil {
+		return err
+	}
+	if _, err := authz.NewAuthorizer(policies); err != nil {
+		return err
+	}
+	for i, k := range c.Auth.Keys {
+		if err := authz.CheckKeyID(k.ID); err != nil {
+			return fmt.Errorf("auth.keys[%d]: %w", i, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(c.Data, adminKeyFile)); err != nil || len(c.Auth.Keys) > 0 {
+		return nil //nolint:nilerr // it will be made at the first start
+	}
+	_, _, err = adminKey(c.Data)
+	return err
+}
+
+// probedRegistry is the configured registry where nobody uses it, and else an empty one
+// that stands in for it, since native mounts need one to be built.
+type probedRegistry struct {
+	native.Registry
+	state   string
+	probed  bool
+	release func()
+}
+
+func probeRegistry(c configs.Config) (*probedRegistry, error) {
+	path := registryPath(c)
+	if _, err := os.Stat(path); err != nil {
+		return standIn("to be made at the first start")
+	}
+	lock, err := lockData(c.Data)
+	if errors.Is(err, errInUse) {
+		return standIn("in use by a server: not looked at")
+	}
+	if err != nil {
+		return nil, err
+	}
+	registry, err := openRegistry(c)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	return &probedRegistry{Registry: registry, state: path, probed: true, release: func() {
+		_ = registry.Close() // nothing was written
+		_ = lock.release()
+	}}, nil
+}
+
+func standIn(state string) (*probedRegistry, error) {
+	dir, err := os.MkdirTemp("", "piedmont-check-")
+	if err != nil {
+		return nil, err
+	}
+	registry, err := bolt.Open(filepath.Join(dir, "registry.db"), bolt.Options{})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &probedRegistry{Registry: registry, state: state, release: func() {
+		_ = registry.Close() // nothing was written
+		_ = os.RemoveAll(dir)
+	}}, nil
+}
+
+// check looks whether every catalog in the registry has its mount.
+func (r *probedRegistry) check(ctx context.Context, c configs.Config) error {
+	if !r.probed {
+		return nil
+	}
+	return checkIDs(ctx, c, r)
 }
 
 // reporter writes one line for each thing checked.

@@ -16,27 +16,51 @@ func TestCheck(t *testing.T) {
 	config, _ := localConfig(t, "")
 	code, out, errs := piedmont(t, "check", "--config", config)
 	assert.Zero(t, code)
-	assert.Equal(t, "ok      configuration  piedmont\nok      storage        disk\nok      mount          (root) native\n", out)
+	assert.Equal(t, `ok      configuration  piedmont
+ok      access         the generated admin key
+ok      storage        disk
+ok      registry       to be made at the first start
+ok      mount          (root) native main, format versions 1, 2, 3
+`, out)
 	assert.Empty(t, errs)
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(config), "warehouse", "*"))
 	require.NoError(t, err)
 	assert.Empty(t, left, "nothing stays behind")
+	made, err := filepath.Glob(filepath.Join(filepath.Dir(config), "data", "*"))
+	require.NoError(t, err)
+	assert.Empty(t, made, "no key and no registry is made")
+}
+
+// TestCheckBesideAServer: the registry is the server's, everything else is probed.
+func TestCheckBesideAServer(t *testing.T) {
+	config, _ := localConfig(t, "")
+	g := mustOpen(t, config)
+	code, out, _ := piedmont(t, "check", "--config", config)
+	assert.Zero(t, code, out)
+	assert.Contains(t, out, "ok      registry       in use by a server: not looked at\n")
+	assert.Contains(t, out, "ok      mount          (root) native main")
+	require.NoError(t, g.close())
+	code, out, _ = piedmont(t, "check", "--config", config)
+	assert.Zero(t, code, out)
+	assert.Contains(t, out, "registry.db\n")
 }
 
 func TestCheckFindsWhatFails(t *testing.T) {
 	upstream := httptest.NewServer(http.NotFoundHandler())
 	defer upstream.Close()
-	config, _ := localConfig(t, "  - {at: legacy.eu, rest: {uri: '"+upstream.URL+"', timeout: 1s}}\n")
+	config, _ := localConfig(t, "  - {at: legacy.eu, rest: {uri: '"+upstream.URL+"', timeout: 1s}}\nauth: {policies: [none.cedar]}\n")
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(config), "warehouse")))
 	write(t, filepath.Dir(config), "warehouse", "a file where the directory should be")
 	code, out, errs := piedmont(t, "check", "--config", config)
 	assert.Equal(t, 1, code)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	require.Len(t, lines, 4, "everything is probed, whatever fails: %s", out)
-	assert.Equal(t, "ok      configuration  piedmont", lines[0])
-	assert.True(t, strings.HasPrefix(lines[1], "failed  storage        disk: "), lines[1])
-	assert.Equal(t, "ok      mount          (root) native", lines[2])
-	assert.True(t, strings.HasPrefix(lines[3], "failed  mount          legacy.eu rest: "), lines[3])
+	require.Len(t, lines, 6, "everything is probed, whatever fails: %s", out)
+	for i, want := range []string{
+		"ok      configuration  piedmont", "failed  access         the generated admin key: auth.policies[0]: no file matches", "failed  storage        disk: ",
+		"ok      registry ", "ok      mount          (root) native main", "failed  mount          legacy.eu rest: ",
+	} {
+		assert.True(t, strings.HasPrefix(lines[i], want), lines[i])
+	}
 	assert.Equal(t, "piedmont: some checks failed\n", errs)
 }
 

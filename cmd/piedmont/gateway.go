@@ -56,7 +56,7 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	if g.lock, err = lockData(data); err != nil {
 		return err
 	}
-	if g.registry, err = openRegistry(g.config, data); err != nil {
+	if g.registry, err = openRegistry(g.config); err != nil {
 		return err
 	}
 	if err := g.mount(ctx); err != nil {
@@ -65,12 +65,16 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	return g.route(ctx, dir)
 }
 
-func openRegistry(c configs.Config, data string) (native.Registry, error) {
-	path := c.Registry.Bolt.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(data, path)
+// registryPath is where the registry's file lies.
+func registryPath(c configs.Config) string {
+	if path := c.Registry.Bolt.Path; filepath.IsAbs(path) {
+		return path
 	}
-	r, err := bolt.Open(path, bolt.Options{})
+	return filepath.Join(c.Data, c.Registry.Bolt.Path)
+}
+
+func openRegistry(c configs.Config) (native.Registry, error) {
+	r, err := bolt.Open(registryPath(c), bolt.Options{})
 	if err != nil {
 		return nil, err // and no interface that holds a nil *bolt.Registry
 	}
@@ -105,7 +109,7 @@ func (g *gateway) mount(ctx context.Context) error {
 			g.log.Warn("a mount closed with an error", "mount", p.Name(), "error", err)
 		}
 	})
-	if err := g.checkIDs(ctx); err != nil {
+	if err := checkIDs(ctx, g.config, g.registry); err != nil {
 		return err
 	}
 	return tree.Prepare(ctx, mounts.Caller{}, func(s string) { g.log.Warn(s) })
@@ -113,13 +117,13 @@ func (g *gateway) mount(ctx context.Context) error {
 
 // checkIDs refuses to start where the registry holds tables that no mount would serve:
 // somebody renamed an id, and everything would seem to be gone.
-func (g *gateway) checkIDs(ctx context.Context) error {
-	ids, err := native.IDs(ctx, g.registry)
+func checkIDs(ctx context.Context, c configs.Config, registry native.Registry) error {
+	ids, err := native.IDs(ctx, registry)
 	if err != nil {
 		return err
 	}
-	known := slices.Clone(g.config.Detached)
-	for _, m := range g.config.Mounts {
+	known := slices.Clone(c.Detached)
+	for _, m := range c.Mounts {
 		if m.Native != nil {
 			known = append(known, m.Native.ID)
 		}

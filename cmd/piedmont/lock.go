@@ -13,6 +13,9 @@ import (
 // dataLock keeps a second process off a data directory.
 type dataLock struct{ file *os.File }
 
+// errInUse is what lockData wraps where another process holds the directory.
+var errInUse = errors.New("in use")
+
 // lockData makes the data directory if need be and takes its lock. The error names the
 // process that holds it.
 func lockData(data string) (*dataLock, error) {
@@ -31,7 +34,7 @@ func lockData(data string) (*dataLock, error) {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32)) // best effort: the lock itself is what counts
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("the data directory %s is in use by process %s: stop it first, or name another directory with --data", data, orUnknown(holder))
+			return nil, fmt.Errorf("the data directory %s is %w by process %s: stop it first, or name another directory with --data", data, errInUse, orUnknown(holder))
 		}
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}

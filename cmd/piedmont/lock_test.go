@@ -55,10 +55,9 @@ func TestLockNeedsADirectory(t *testing.T) {
 func TestSecondGateway(t *testing.T) {
 	config, data := localConfig(t, "")
 	g := mustOpen(t, config)
-	code, _, errs := piedmont(t, "check", "--config", config)
+	code, _, errs := piedmont(t, "serve", "--config", config, "--listen", "127.0.0.1:0")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, errs, fmt.Sprintf("the data directory %s is in use by process %d", data, os.Getpid()))
 	require.NoError(t, g.close())
-	code, _, errs = piedmont(t, "check", "--config", config)
-	assert.Zero(t, code, errs)
+	require.NoError(t, mustOpen(t, config).close())
 }
