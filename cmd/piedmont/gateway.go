@@ -194,10 +194,15 @@ func (g *gateway) keys() (keys []authz.Key, admins []string, err error) {
 	return []authz.Key{key}, append(slices.Clone(g.config.Auth.Admins), adminPrincipal), nil
 }
 
-// isReady is nil while the registry answers and the gateway isn't stopping.
+// isReady is nil while the registry reads and writes and the gateway isn't stopping.
 func (g *gateway) isReady(ctx context.Context) error {
 	if g.stopping.Load() {
 		return errors.New("stopping")
+	}
+	if w, ok := g.registry.(interface{ Writable() error }); ok {
+		if err := w.Writable(); err != nil {
+			return err
+		}
 	}
 	_, _, err := g.registry.Get(ctx, "ready")
 	return err

@@ -49,6 +49,7 @@ type Registry struct {
 	wedged bool  // bbolt panicked: its locks may never be free again
 	commit func(*bbolt.Tx) error
 
+	dead     atomic.Pointer[error] // broken, for everybody to read
 	closing  sync.Once
 	closeErr error
 }
@@ -65,6 +66,21 @@ func Open(path string, o Options) (*Registry, error) {
 	}
 	go r.write()
 	return r, nil
+}
+
+// Writable is nil unless an error made the registry stop writing for good: then every Commit
+// fails until the file is opened anew, and a server that still reads is worth a restart.
+func (r *Registry) Writable() error {
+	if err := r.dead.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// stop keeps the writer from writing anything more.
+func (r *Registry) stop(err error) {
+	r.broken = err
+	r.dead.Store(&err)
 }
 
 // Close refuses new commits, waits for those handed in and for reads under way, and

@@ -189,6 +189,9 @@ func failCommit(t *testing.T, applied bool, fail, want error, stopped bool) {
 	} else if err := commitValue(t, r, "durable"); err != nil {
 		t.Fatalf("a later commit: %v", err)
 	}
+	if err := r.Writable(); (err != nil) != stopped {
+		t.Errorf("writable: %v, stopped: %t", err, stopped)
+	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (r *Registry) commitGroup(group []*request) *failure {
 	changed, f := r.transact(group)
 	if f != nil {
 		if f.final {
-			r.broken = fmt.Errorf("nothing is written until a restart, because of an earlier error: %w", f.err)
+			r.stop(fmt.Errorf("nothing is written until a restart, because of an earlier error: %w", f.err))
 		}
 		return f
 	}
@@ -74,7 +74,7 @@ func (r *Registry) commitGroup(group []*request) *failure {
 	s, err := r.snapshot()
 	if err != nil {
 		// It is durable, but reads can't see it, and must not see the state before.
-		r.broken = fmt.Errorf("nothing is read or written until a restart, because of an earlier error: %w", err)
+		r.stop(fmt.Errorf("nothing is read or written until a restart, because of an earlier error: %w", err))
 		r.wedged = true
 		s = &snapshot{err: r.broken}
 	}
