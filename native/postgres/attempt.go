@@ -35,9 +35,15 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 	defer cancel()
 	id := r.newReceipt()
 	var at int
-	var steps []step
+	steps := r.statements(p, id)
+	if err := r.prepare(begun, conn, steps); err != nil {
+		conn.Release()
+		if refused(err) {
+			return failed, notApplied(database(err))
+		}
+		return undone, database(err)
+	}
 	if !p.hopeless {
-		steps = r.statements(p, id)
 		at, err = send(begun, conn, steps)
 	}
 	switch {
@@ -88,6 +94,25 @@ func (r *Registry) statements(p *plan, id receipt) []step {
 	}
 	steps = append(steps, p.steps...)
 	return append(steps, step{sql: commitSQL})
+}
+
+// prepare prepares, once on each connection, what a commit may need. The driver's own
+// cache would forget all statements of a batch that fails, and a conflict isn't rare.
+func (r *Registry) prepare(ctx context.Context, conn *pgxpool.Conn, steps []step) error {
+	if !r.prepares {
+		return nil
+	}
+	for _, s := range steps {
+		if _, err := conn.Conn().Prepare(ctx, s.sql, s.sql); err != nil {
+			return err
+		}
+	}
+	for _, sql := range [...]string{rollbackSQL, findSQL} {
+		if _, err := conn.Conn().Prepare(ctx, sql, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // send runs statements in one round trip. Where one fails, the ones after it aren't run,

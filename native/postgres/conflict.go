@@ -23,8 +23,8 @@ func find(ctx context.Context, conn *pgxpool.Conn, conditions []native.Condition
 	}
 	found, first, err := look(ctx, conn, points, low, high)
 	if code(err) == codeFailedTransaction {
-		// The statement wasn't prepared yet on this connection, and can't be in a
-		// transaction that failed.
+		// Where statements aren't kept, the driver may ask the server about this one first,
+		// who refuses to look at it in a transaction that failed.
 		if _, err := conn.Exec(ctx, rollbackSQL); err != nil {
 			return nil, err
 		}

@@ -59,6 +59,8 @@ type Registry struct {
 	begin   string          // the statement that begins a commit
 	clock   clock
 
+	prepares bool // unless the URL says that statements aren't to be kept
+
 	fences    chan struct{} // holds a token for each fence under way
 	fenceTime time.Duration // how long the outcome of a commit is looked for
 
@@ -96,6 +98,7 @@ func open(ctx context.Context, url string, o Options, begin string) (*Registry, 
 		fences: make(chan struct{}, maxFences), fenceTime: defaultFenceTime, swept: make(chan struct{}),
 	}
 	r.clock.start = time.Now()
+	r.prepares = config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 	if o.StatementTimeout > 0 {
 		r.timeout = o.StatementTimeout
 	}
