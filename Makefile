@@ -64,11 +64,15 @@ stage-postgres:
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -timeout 10m ./cmd/piedmont/e2e
 
-# Iceberg's own compatibility kit, its tests of namespaces and tables, with two generations
-# of the Java client.
+# Iceberg's own compatibility kit over both registries, with two generations of the Java
+# client.
 stage-kit:
 	.ci/kit $(bin)/piedmont 1.11.0
 	.ci/kit $(bin)/piedmont 1.12.0
+	rm -rf $(PIEDMONT_TEST_CACHE)/run/kit
+	mkdir -p $(PIEDMONT_TEST_CACHE)/run/kit
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/kit .ci/kit $(bin)/piedmont 1.11.0
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/kit .ci/kit $(bin)/piedmont 1.12.0
 
 # The vulnerability database is asked where it can be reached.
 stage-vuln:

@@ -33,10 +33,28 @@ type Config struct {
 	Auth Auth `yaml:"auth"`
 }
 
-// Registry names one kind of registry.
+// Registry names one kind of registry; without any it is a bbolt file.
 type Registry struct {
 	// Bolt is one file, for one process.
 	Bolt *Bolt `yaml:"bolt"`
+	// Postgres is a database, for any number of processes.
+	Postgres *Postgres `yaml:"postgres"`
+}
+
+// Postgres is a registry in a PostgreSQL database. Zero values leave the choice to the
+// defaults of package native/postgres.
+type Postgres struct {
+	// URL is postgres://user:password@host/database?options, with TLS as libpq spells it
+	// (sslmode, sslrootcert).
+	URL string `yaml:"url"`
+	// MaxConnections is the most connections this process holds; 0 means 16.
+	MaxConnections int `yaml:"max_connections"`
+	// MinConnections is how many are held while there is nothing to do.
+	MinConnections int `yaml:"min_connections"`
+	// ConnectTimeout bounds how long one connection takes to be made; 0 means 5s.
+	ConnectTimeout time.Duration `yaml:"connect_timeout"`
+	// StatementTimeout bounds one exchange with the database; 0 means 30s.
+	StatementTimeout time.Duration `yaml:"statement_timeout"`
 }
 
 // Bolt is a registry in one bbolt file.
@@ -195,10 +213,12 @@ func (c *Config) fill() {
 	setDefault(&c.Name, defaultName)
 	setDefault(&c.Listen, defaultListen)
 	setDefault(&c.Data, defaultData)
-	if c.Registry.Bolt == nil {
+	if c.Registry.Bolt == nil && c.Registry.Postgres == nil {
 		c.Registry.Bolt = &Bolt{}
 	}
-	setDefault(&c.Registry.Bolt.Path, defaultBolt)
+	if c.Registry.Bolt != nil {
+		setDefault(&c.Registry.Bolt.Path, defaultBolt)
+	}
 	if c.Cache.Documents == 0 {
 		c.Cache.Documents = defaultDocuments
 	}

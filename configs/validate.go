@@ -65,6 +65,7 @@ func (v *validator) config(c *Config) {
 	if len(c.Mounts) == 0 {
 		v.fault("mounts", "no mount: name at least one catalog")
 	}
+	v.registry(c)
 	profiles := map[string]bool{}
 	for i := range c.Storage {
 		v.storage(fmt.Sprintf("storage[%d]", i), &c.Storage[i], profiles)
@@ -89,6 +90,26 @@ func (v *validator) address(path, address string) {
 	}
 	if err != nil {
 		v.fault(path, "want an address like 127.0.0.1:8181")
+	}
+}
+
+// registry: replicas share a database but no directory, so they can't share a generated key.
+func (v *validator) registry(c *Config) {
+	p := c.Registry.Postgres
+	if p == nil {
+		return
+	}
+	if c.Registry.Bolt != nil {
+		v.fault("registry", "bolt and postgres exclude each other")
+	}
+	if u, err := url.Parse(p.URL); err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		v.fault("registry.postgres.url", "want postgres://user:password@host/database?options")
+	}
+	if p.MaxConnections < 0 || p.MinConnections < 0 || p.MaxConnections > 0 && p.MinConnections > p.MaxConnections {
+		v.fault("registry.postgres", "want 0 or more min_connections, and no more than max_connections")
+	}
+	if len(c.Auth.Keys) == 0 {
+		v.fault("auth.keys", "missing; with a Postgres registry there is no generated key, since replicas couldn't share it: run piedmont keys new")
 	}
 }
 

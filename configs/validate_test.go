@@ -29,6 +29,10 @@ func TestValidate(t *testing.T) {
 		{base + "operator: '8182'", "line 4: operator: want an address like 127.0.0.1:8181"},
 		{base + "operator: 127.0.0.1:8181", "line 4: operator: the same address as listen: it needs no credential, so it must be another"},
 		{base + "detached: [x, main]", "line 4: detached[1]: a mount names the id 'main'"},
+		{base + "registry: {bolt: {path: x}, postgres: {url: postgres://h/d}}\nauth: {keys: [{id: a, sha256: " + hash + ", principal: p}]}", "line 4: registry: bolt and postgres exclude each other"},
+		{base + "registry: {postgres: {url: mysql://h/d}}\nauth: {keys: [{id: a, sha256: " + hash + ", principal: p}]}", "line 4: registry.postgres.url: want postgres://user:password@host/database?options"},
+		{base + "registry: {postgres: {url: postgres://h/d, min_connections: 3, max_connections: 2}}\nauth: {keys: [{id: a, sha256: " + hash + ", principal: p}]}", "line 4: registry.postgres: want 0 or more min_connections, and no more than max_connections"},
+		{base + "registry: {postgres: {url: postgres://h/d}}", "auth.keys: missing; with a Postgres registry there is no generated key, since replicas couldn't share it: run piedmont keys new"},
 		{"name: x\nmounts: []", "line 2: mounts: no mount: name at least one catalog"},
 
 		{profile("{location: 'file:///x/', local: {}}"), "line 6: storage[1].name: missing"},

@@ -61,7 +61,7 @@ func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error
 	for _, s := range c.Storage {
 		report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return vend.Check(ctx, profiles[s.Name]) })
 	}
-	registry, err := probeRegistry(c)
+	registry, err := probeRegistry(ctx, c)
 	if err != nil {
 		report.line("registry", "", err)
 		return errChecks
@@ -159,7 +159,10 @@ type probedRegistry struct {
 	release func()
 }
 
-func probeRegistry(c configs.Config) (*probedRegistry, error) {
+func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, error) {
+	if c.Registry.Postgres != nil {
+		return probePostgres(ctx, c)
+	}
 	path := registryPath(c)
 	if _, err := os.Stat(path); err != nil {
 		return standIn("to be made at the first start")
@@ -171,13 +174,26 @@ func probeRegistry(c configs.Config) (*probedRegistry, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry, err := openRegistry(c)
+	registry, err := openRegistry(ctx, c)
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
 	return &probedRegistry{Registry: registry, state: path, probed: true, release: func() {
 		_ = registry.Close() // nothing was written
 		_ = lock.release()
+	}}, nil
+}
+
+// probePostgres opens the database beside those who use it.
+func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	registry, err := openRegistry(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &probedRegistry{Registry: registry, state: "postgres", probed: true, release: func() {
+		_ = registry.Close() // nothing was written
 	}}, nil
 }
 

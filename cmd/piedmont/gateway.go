@@ -19,6 +19,7 @@ import (
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/native/bolt"
+	"piedmont/native/postgres"
 	"piedmont/router"
 )
 
@@ -53,10 +54,12 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	g.config.Data = data
-	if g.lock, err = lockData(data); err != nil {
-		return err
+	if g.config.Registry.Bolt != nil {
+		if g.lock, err = lockData(data); err != nil {
+			return err
+		}
 	}
-	if g.registry, err = openRegistry(g.config); err != nil {
+	if g.registry, err = openRegistry(ctx, g.config); err != nil {
 		return err
 	}
 	if err := g.mount(ctx); err != nil {
@@ -73,10 +76,19 @@ func registryPath(c configs.Config) string {
 	return filepath.Join(c.Data, c.Registry.Bolt.Path)
 }
 
-func openRegistry(c configs.Config) (native.Registry, error) {
+func openRegistry(ctx context.Context, c configs.Config) (native.Registry, error) {
+	if p := c.Registry.Postgres; p != nil {
+		r, err := postgres.Open(ctx, p.URL, postgres.Options{
+			MaxConns: p.MaxConnections, MinConns: p.MinConnections, ConnectTimeout: p.ConnectTimeout, StatementTimeout: p.StatementTimeout,
+		})
+		if err != nil {
+			return nil, err // and no interface that holds a nil *postgres.Registry
+		}
+		return r, nil
+	}
 	r, err := bolt.Open(registryPath(c), bolt.Options{})
 	if err != nil {
-		return nil, err // and no interface that holds a nil *bolt.Registry
+		return nil, err
 	}
 	return r, nil
 }
