@@ -59,7 +59,11 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 		return settle(begun, conn, f, conditions, err)
 	}
 	conn.Release() // closed: the pool drops it
-	return r.findOut(ctx, id, err)
+	result, err := r.findOut(ctx, id, err)
+	if result == fenced && begun.Err() != nil {
+		return failed, notApplied(err) // it took so long that it isn't tried again
+	}
+	return result, err
 }
 
 // acquire takes a connection from the pool.

@@ -22,16 +22,19 @@ type ledger struct {
 	outcomes map[string]error // nil, ErrNotApplied or ErrUnknown, by the commit's name
 }
 
-func (l *ledger) note(name string, err error) error {
+func (l *ledger) note(t *testing.T, name string, err error) {
+	outcome := err
 	for _, kind := range []error{native.ErrNotApplied, native.ErrUnknown, native.ErrConflict} {
 		if errors.Is(err, kind) {
-			err = kind
+			outcome = kind
 		}
+	}
+	if outcome != nil && errors.Unwrap(outcome) != nil {
+		t.Errorf("commit %s: %v", name, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.outcomes[name] = err
-	return err
+	l.outcomes[name] = outcome
 }
 
 // recordKeys are of the records that a commit writes besides its counter.
@@ -58,12 +61,7 @@ func (l *ledger) commitUntil(ctx context.Context, t *testing.T, r *Registry, cli
 		for _, key := range recordKeys(name) {
 			changes = append(changes, put(key, string(counter)))
 		}
-		switch err := l.note(name, r.Commit(context.Background(), []native.Condition{condition}, changes)); err {
-		case nil, native.ErrConflict, native.ErrNotApplied, native.ErrUnknown:
-		default:
-			t.Error(err)
-			return
-		}
+		l.note(t, name, r.Commit(context.Background(), []native.Condition{condition}, changes))
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	codeUndefinedColumn      = "42703"
 	codeUndefinedTable       = "42P01"
 	codeDuplicateTable       = "42P07"
+	codeDuplicateObject      = "42710"
 )
 
 // code is the server's code for an error, "" for one that isn't the server's.
@@ -43,6 +44,15 @@ func refused(err error) bool {
 func collided(err error) bool {
 	c := code(err)
 	return c == codeSerializationFailure || c == codeDeadlock
+}
+
+// duplicate tells whether something couldn't be made because it is there already.
+func duplicate(err error) bool {
+	switch code(err) {
+	case codeUniqueViolation, codeDuplicateTable, codeDuplicateObject:
+		return true
+	}
+	return false
 }
 
 // lost tells whether a connection broke or couldn't be used, so that another may do.

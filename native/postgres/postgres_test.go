@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"context"
 	"crypto/rand"
 	"net/url"
 	"os"
@@ -59,10 +60,12 @@ func newSchema(t testing.TB) string {
 
 func schemaAt(t testing.TB, server string) string {
 	t.Helper()
-	name := "t" + strings.ToLower(rand.Text())
+	name := "t" + randomName()
 	execute(t, server, "CREATE SCHEMA "+name)
 	return withOption(t, server, "search_path", name)
 }
+
+func randomName() string { return strings.ToLower(rand.Text()) }
 
 // withOption adds an option to a URL.
 func withOption(t testing.TB, server, name, value string) string {
@@ -80,12 +83,13 @@ func withOption(t testing.TB, server, name, value string) string {
 // execute runs SQL, several statements too, on a connection of its own.
 func execute(t testing.TB, url, sql string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	ctx := context.Background() // a test that ended cleans up
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.PgConn().Exec(ctx, sql).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -120,8 +120,8 @@ func held(t *testing.T, url string, key native.Key) (release func()) {
 	return release
 }
 
-// finished tells whether done comes soon.
-func finished(done <-chan error) (err error, ok bool) { //nolint:revive // err is what is carried, not a failure of this
+// finished tells whether done comes soon, and what it brought.
+func finished(done <-chan error) (err error, ok bool) {
 	select {
 	case err := <-done:
 		return err, true

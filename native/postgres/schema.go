@@ -61,22 +61,16 @@ func (r *Registry) migrate(ctx context.Context) error {
 	return r.checkSchema(ctx)
 }
 
-// schemaVersion is negative where there are no tables yet.
+// schemaVersion is negative where there is none yet.
 func (r *Registry) schemaVersion(ctx context.Context) (version int, err error) {
 	err = r.pool.QueryRow(ctx, schemaSQL).Scan(&version)
 	switch {
-	case err == nil && version < 0, errors.Is(err, pgx.ErrNoRows) && r.inUse(ctx):
-		return 0, fmt.Errorf("%w: the row that holds the schema's version is gone or wrong", ErrDamaged)
+	case err == nil && version < 0:
+		return 0, fmt.Errorf("%w: the schema's version is %d", ErrDamaged, version)
 	case errors.Is(err, pgx.ErrNoRows), code(err) == codeUndefinedTable:
 		return -1, nil
 	}
 	return version, database(err)
-}
-
-// inUse tells whether there are records, which without a version would be damage.
-func (r *Registry) inUse(ctx context.Context) bool {
-	var n int
-	return r.pool.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM piedmont_records LIMIT 1) AS r`).Scan(&n) == nil
 }
 
 const createTries = 20
@@ -92,8 +86,7 @@ func (r *Registry) bootstrap(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		again := collided(err) || code(err) == codeUniqueViolation || code(err) == codeDuplicateTable
-		if !again || try == createTries {
+		if !collided(err) && !duplicate(err) || try == createTries {
 			return database(err)
 		}
 		if err := pause(ctx, try); err != nil {
@@ -118,7 +111,11 @@ func (r *Registry) upgrade(ctx context.Context, files []string) (version int, er
 		}
 		// Several statements at once: only the simple protocol takes them.
 		if _, err := tx.Conn().PgConn().Exec(ctx, string(sql)).ReadAll(); err != nil {
-			return fmt.Errorf("apply %s: %w", files[version], database(err))
+			err = fmt.Errorf("apply %s: %w", files[version], database(err))
+			if duplicate(err) {
+				err = fmt.Errorf("%w: the version of the schema is lost: %w", ErrDamaged, err)
+			}
+			return err
 		}
 		version++
 		_, err = tx.Exec(ctx, setSchemaSQL, version)
