@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +20,10 @@ const pingAfter = 15 * time.Second
 // URL keep their meaning there.
 func parse(url string, o Options) (*pgxpool.Config, error) {
 	bare, err := pgx.ParseConfig(url)
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil, fmt.Errorf("a file that the database URL names can't be read: %w", file.Err)
+	}
 	if err != nil {
 		return nil, ErrURL
 	}

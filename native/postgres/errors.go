@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"syscall"
@@ -88,12 +89,15 @@ func describe(err error) string {
 		errno  syscall.Errno
 		dns    *net.DNSError
 		netErr net.Error
+		cert   *tls.CertificateVerificationError
 	)
 	switch {
 	case errors.As(err, &server):
 		return "the database answered: " + server.Message + " (SQLSTATE " + server.Code + ")"
 	case errors.Is(err, context.Canceled):
 		return context.Canceled.Error()
+	case errors.As(err, &cert):
+		return "the database's certificate doesn't verify"
 	case errors.As(err, &dns):
 		return "the database's host name can't be resolved"
 	case errors.As(err, &errno):
@@ -103,7 +107,7 @@ func describe(err error) string {
 	}
 	var connecting *pgconn.ConnectError
 	if errors.As(err, &connecting) {
-		return "a connection to the database can't be made"
+		return "a connection to the database can't be made: it may be that only one side wants TLS"
 	}
 	return "the connection to the database broke"
 }

@@ -30,8 +30,14 @@ func (s server) do(command string) {
 	}
 }
 
-// url is what the server said about itself.
+// url leads to it.
 func (s server) url() string {
+	s.t.Helper()
+	return s.said("POSTGRES_URL")
+}
+
+// said is what the server's script wrote down.
+func (s server) said(name string) string {
 	s.t.Helper()
 	f, err := os.Open(filepath.Join(s.dir, "env"))
 	if err != nil {
@@ -39,11 +45,11 @@ func (s server) url() string {
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), "POSTGRES_URL="); ok {
+		if value, ok := strings.CutPrefix(lines.Text(), name+"="); ok {
 			return strings.ReplaceAll(value, `\`, "")
 		}
 	}
-	s.t.Fatal("the server has no URL")
+	s.t.Fatal("the server has no " + name)
 	return ""
 }
 
@@ -53,7 +59,7 @@ func TestServerKilled(t *testing.T) {
 	s := server{t, t.TempDir()}
 	s.do("start")
 	defer s.do("remove")
-	url := schemaAt(t, s.url())
+	url := s.url()
 	l := &ledger{outcomes: map[string]error{}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -25,9 +25,10 @@ func TestRegistry(t *testing.T) {
 
 func TestRegistryReopened(t *testing.T) {
 	schemas := map[string]string{}
+	whole := t // a schema outlives the subtest that asks for it
 	registrytest.RunDurable(t, func(t *testing.T, dir string) native.Registry {
 		if schemas[dir] == "" {
-			schemas[dir] = newSchema(t)
+			schemas[dir] = newSchema(whole)
 		}
 		return openTest(t, schemas[dir])
 	})
@@ -55,13 +56,9 @@ func newSchema(t testing.TB) string {
 	if server == "" {
 		t.Fatal(serverURL + " names no PostgreSQL")
 	}
-	return schemaAt(t, server)
-}
-
-func schemaAt(t testing.TB, server string) string {
-	t.Helper()
 	name := "t" + randomName()
 	execute(t, server, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
 	return withOption(t, server, "search_path", name)
 }
 

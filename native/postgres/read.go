@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"piedmont/native"
 )
@@ -64,8 +65,9 @@ func (r *Registry) scan(ctx context.Context, prefix, after native.Key, limit int
 	}
 	defer rows.Close()
 	recs, size := []native.Record{}, 0
+	var key, version pgtype.DriverBytes // the driver's own memory until Next
 	for rows.Next() {
-		var key, version, value []byte
+		var value []byte
 		if err := rows.Scan(&key, &version, &value); err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (r *Registry) bounded(ctx context.Context, f func(context.Context) error) e
 	return f(ctx)
 }
 
-// record makes a record of a row, whose memory it takes.
+// record makes a record of a row. It keeps value, and copies of the others.
 func record(key, version, value []byte) (native.Record, error) {
 	rec := native.Record{Key: native.Key(key), Value: value}
 	if copy(rec.Version[:], version) != len(version) || len(version) != len(rec.Version) {
