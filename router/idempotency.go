@@ -46,15 +46,45 @@ func (rt *Router) once(r *http.Request, c *call, t mounts.Target, b []byte, do f
 	c.identity.Caller.Receipt = receipt
 	err = do()
 	var refusal *mounts.Error
-	if errors.As(err, &refusal) && final(refusal.Kind) {
+	switch {
+	case err == nil:
+		return nil, nil
+	case mounts.Is(err, mounts.Replayed):
+		return replay(r, c, keeper)
+	case errors.As(err, &refusal) && final(refusal.Kind):
 		if kept := keeper.KeepRefusal(r.Context(), c.identity.Caller, refusal); kept != nil {
-			err = kept
+			return rt.failed(r, c, keeper, kept)
 		}
-	}
-	if !mounts.Is(err, mounts.Replayed) {
 		return nil, err
 	}
-	return replay(r, c, keeper)
+	return rt.failed(r, c, keeper, err)
+}
+
+// failed judges an error that says nothing of the first request under this key. That one
+// may have been carried out: then an answer that says "surely nothing was done" would be
+// a lie on which clients delete their files.
+func (rt *Router) failed(r *http.Request, c *call, keeper mounts.ReceiptKeeper, err error) (*mounts.Outcome, error) {
+	if mounts.Is(err, mounts.CommitStateUnknown) {
+		return nil, err
+	}
+	if mounts.Is(err, mounts.Replayed) {
+		return replay(r, c, keeper)
+	}
+	_, done, readErr := keeper.Outcome(r.Context(), c.identity.Caller)
+	switch {
+	case readErr != nil:
+		return nil, unknownOutcome(c, errors.Join(err, readErr))
+	case done:
+		return replay(r, c, keeper)
+	}
+	return nil, err
+}
+
+func unknownOutcome(c *call, err error) error {
+	return &mounts.Error{
+		Kind: mounts.CommitStateUnknown, Op: c.operation,
+		Detail: "It is unknown what the first request with this Idempotency-Key came to", Err: err,
+	}
 }
 
 func receiptKeeper(t mounts.Target) mounts.ReceiptKeeper {
@@ -70,10 +100,8 @@ func receiptKeeper(t mounts.Target) mounts.ReceiptKeeper {
 func replay(r *http.Request, c *call, keeper mounts.ReceiptKeeper) (*mounts.Outcome, error) {
 	o, ok, err := keeper.Outcome(r.Context(), c.identity.Caller)
 	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, &mounts.Error{Kind: mounts.CommitStateUnknown, Op: c.operation, Detail: "The outcome of the first request with this Idempotency-Key is no longer kept"}
+	case err != nil || !ok: // not readable, or just expired
+		return nil, unknownOutcome(c, err)
 	case o.Fingerprint != c.identity.Caller.Receipt.Fingerprint:
 		return nil, &mounts.Error{Kind: mounts.Unprocessable, Op: c.operation, Detail: "The Idempotency-Key was used for another request"}
 	case o.Refusal != nil:
@@ -83,10 +111,10 @@ func replay(r *http.Request, c *call, keeper mounts.ReceiptKeeper) (*mounts.Outc
 }
 
 // final says whether a refusal is the same each time, so that it is kept. Whatever may pass
-// when tried again isn't.
+// when tried again isn't, nor what a mount can't do, which another configuration can.
 func final(k mounts.Kind) bool {
 	switch k {
-	case mounts.BadRequest, mounts.InvalidArgument, mounts.NoSuchNamespace, mounts.NoSuchTable, mounts.NoSuchView, mounts.Unsupported,
+	case mounts.BadRequest, mounts.InvalidArgument, mounts.NoSuchNamespace, mounts.NoSuchTable, mounts.NoSuchView,
 		mounts.AlreadyExists, mounts.NamespaceNotEmpty, mounts.CommitFailed, mounts.Unprocessable:
 		return true
 	default:
@@ -104,7 +132,11 @@ func (rt *Router) onceTable(r *http.Request, c *call, t mounts.Target, b []byte,
 	if err != nil || o == nil {
 		return table, err
 	}
-	return receiptKeeper(t).TableAt(r.Context(), o.MetadataLocation)
+	table, err = receiptKeeper(t).TableAt(r.Context(), o.MetadataLocation)
+	if err != nil {
+		return nil, unknownOutcome(c, err) // it was done: no error of ours may say otherwise
+	}
+	return table, nil
 }
 
 // keyLifetime is the idempotency-key-lifetime to advertise, an ISO 8601 duration; empty where

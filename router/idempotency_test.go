@@ -2,6 +2,8 @@ package router_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,4 +150,35 @@ func TestReceiptsOutliveARestartAndExpire(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	g.do("POST", "/v1/namespaces/ns/tables/t", setProperty("a", "2"), idempotencyKey(1)).ok()
+}
+
+// TestARepeatedCommitIsNeverDenied: it was carried out, so whatever stands in the way of
+// repeating the answer must not read as "nothing was done".
+func TestARepeatedCommitIsNeverDenied(t *testing.T) {
+	g := newGateway(t)
+	g.namespace("ns")
+	g.table("ns", "t")
+	commit := func() reply {
+		return g.do("POST", "/v1/namespaces/ns/tables/t", setProperty("a", "1"), idempotencyKey(1))
+	}
+	location := commit().ok().text("metadata-location")
+	g.do("POST", "/v1/namespaces/ns/tables/t", setProperty("a", "2")).ok()
+	// another start, with nothing in memory
+	g.points[0].Mount = g.native("main")
+	g.plant()
+	g.Handler = g.route(settings{keys: allKeys()})
+	file := strings.TrimPrefix(location, "file://")
+	require.NoError(t, os.Rename(file, file+".gone"))
+	commit().refused(500, "CommitStateUnknownException")
+	require.NoError(t, os.Rename(file+".gone", file))
+	commit().ok()
+}
+
+// TestRefusalsByReadOnlyMountsAreNotKept: another configuration could allow it.
+func TestRefusalsByReadOnlyMountsAreNotKept(t *testing.T) {
+	g := newGateway(t)
+	g.namespace("ns")
+	g.table("ns", "t")
+	g.do("POST", "/v1/tables/rename", rename("ns.t", "legacy.db1.t"), idempotencyKey(1)).refused(406, "UnsupportedOperationException", "legacy")
+	g.do("POST", "/v1/tables/rename", rename("ns.t", "ns.u"), idempotencyKey(1)).ok()
 }
