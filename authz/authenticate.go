@@ -72,7 +72,7 @@ var (
 	errNone     = errors.New("no credential")
 	errWrong    = errors.New("unknown key or wrong secret")
 	errTooLong  = errors.New("credential too long")
-	errRevoked  = errors.New("token of a key that isn't there any more")
+	errRevoked  = errors.New("token of a key that isn't there any more, or has another secret now")
 	errNotToken = errors.New("neither id:secret nor a token")
 )
 
@@ -118,7 +118,7 @@ func (a *Authenticator) token(ctx context.Context, token string) (Identity, erro
 		a.seen.Add(sum, known)
 	}
 	key, ok := a.keys[known.keyID]
-	if !ok {
+	if !ok || secretMark(key) != known.secret {
 		return Identity{}, denied(errRevoked)
 	}
 	return a.identity(key), nil
@@ -134,9 +134,10 @@ func (a *Authenticator) Token(id, secret string) (token string, lifetime time.Du
 	if len(secret) > MaxCredentialBytes {
 		return "", 0, denied(errTooLong)
 	}
-	if _, ok := a.keys.check(id, secret); !ok {
+	key, ok := a.keys.check(id, secret)
+	if !ok {
 		return "", 0, denied(errWrong)
 	}
-	token, err = a.tokens.Sign(id)
+	token, err = a.tokens.Sign(key)
 	return token, TokenLifetime, err
 }

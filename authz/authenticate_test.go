@@ -144,11 +144,16 @@ func TestRevokedKey(t *testing.T) {
 	_, err = without.Credential(ctx, token)
 	assert.True(t, mounts.Is(err, mounts.NotAuthorized))
 
-	changed, err := NewAuthenticator([]Key{apiKey("etl", "s", "somebody", "few")}, nil, newTokens(t, store, c), c.now)
+	changed, err := NewAuthenticator([]Key{apiKey("etl", secretETL, "somebody", "few")}, nil, newTokens(t, store, c), c.now)
 	require.NoError(t, err)
 	got, err := changed.Credential(ctx, token)
 	require.NoError(t, err)
 	assert.Equal(t, mounts.Caller{Principal: "somebody", Groups: []string{"few"}}, got.Caller, "rights are those of now")
+
+	rotated, err := NewAuthenticator([]Key{apiKey("etl", "another secret", "etl-job")}, nil, newTokens(t, store, c), c.now)
+	require.NoError(t, err)
+	_, err = rotated.Credential(ctx, token)
+	assert.True(t, mounts.Is(err, mounts.NotAuthorized), "a token of the old secret")
 }
 
 // forge signs a token with one thing about it changed.
@@ -169,7 +174,8 @@ func TestForgedTokens(t *testing.T) {
 	a := newAuthenticator(t, store, c)
 	kid, secret := store.current, store.keys[store.current]
 	hour := jwt.NewNumericDate(c.at.Add(time.Hour))
-	good := jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: hour}
+	mark := secretMark(apiKey("etl", secretETL, ""))
+	good := tokenClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: hour}, Secret: mark}
 	valid := forge(jwt.SigningMethodHS256, kid, secret, good)
 	_, err := a.Credential(ctx, valid)
 	require.NoError(t, err, "the forge works")
@@ -191,13 +197,15 @@ func TestForgedTokens(t *testing.T) {
 		"a number as kid":   forge(jwt.SigningMethodHS256, 7, secret, good),
 		"an unknown kid":    forge(jwt.SigningMethodHS256, "0123456789abcdef", secret, good),
 		"a path as kid":     forge(jwt.SigningMethodHS256, "../../../etc/x/y", secret, good),
-		"another issuer":    forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "else", Subject: "etl", ExpiresAt: hour}),
-		"no issuer":         forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Subject: "etl", ExpiresAt: hour}),
-		"no expiry":         forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl"}),
-		"expired":           forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: jwt.NewNumericDate(c.at)}),
-		"not yet valid":     forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: hour, NotBefore: hour}),
-		"no subject":        forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "piedmont", ExpiresAt: hour}),
-		"an unknown key id": forge(jwt.SigningMethodHS256, kid, secret, jwt.RegisteredClaims{Issuer: "piedmont", Subject: "nobody", ExpiresAt: hour}),
+		"another issuer":    forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "else", Subject: "etl", ExpiresAt: hour}, mark}),
+		"no issuer":         forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Subject: "etl", ExpiresAt: hour}, mark}),
+		"no expiry":         forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl"}, mark}),
+		"expired":           forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: jwt.NewNumericDate(c.at)}, mark}),
+		"not yet valid":     forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: hour, NotBefore: hour}, mark}),
+		"no subject":        forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "piedmont", ExpiresAt: hour}, mark}),
+		"an unknown key id": forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{jwt.RegisteredClaims{Issuer: "piedmont", Subject: "nobody", ExpiresAt: hour}, mark}),
+		"no secret":         forge(jwt.SigningMethodHS256, kid, secret, good.RegisteredClaims),
+		"another secret":    forge(jwt.SigningMethodHS256, kid, secret, tokenClaims{good.RegisteredClaims, secretMark(apiKey("etl", "x", ""))}),
 	} {
 		_, err := a.Credential(ctx, token)
 		assert.True(t, mounts.Is(err, mounts.NotAuthorized), "%s: %v", name, err)

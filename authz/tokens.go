@@ -36,8 +36,9 @@ type KeyStore interface {
 
 // Tokens signs and verifies the tokens that POST /v1/oauth/tokens gives out: JWTs signed
 // with HMAC-SHA256 by a key that lies in the registry and is named in the token. A token
-// holds a key's id and an expiry, nothing about rights: those are looked up on each
-// request, so that taking a key away works at once.
+// holds an API key's id, which secret the key had, and an expiry, nothing about rights:
+// those are looked up on each request, so that taking a key away, or changing its secret,
+// works at once.
 type Tokens struct {
 	store   KeyStore
 	now     func() time.Time
@@ -101,14 +102,31 @@ func (t *Tokens) secret(ctx context.Context, id string) ([]byte, error) {
 
 var errUnknownSigningKey = errors.New("unknown token signing key")
 
+// tokenClaims are what a token says.
+type tokenClaims struct {
+	jwt.RegisteredClaims
+	// Secret tells the key's secret from those it had before and will have.
+	Secret string `json:"key"`
+}
+
+// secretMark tells secrets of a key apart without giving away the digest that the
+// configuration holds.
+func secretMark(k Key) string {
+	sum := sha256.Sum256(k.SHA256[:])
+	return hex.EncodeToString(sum[:8])
+}
+
 // Sign makes a token for a key. It does no I/O.
-func (t *Tokens) Sign(keyID string) (string, error) {
+func (t *Tokens) Sign(k Key) (string, error) {
 	t.mu.RLock()
 	secret := t.secrets[t.current]
 	t.mu.RUnlock()
 	now := t.now()
-	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
-		Issuer: issuer, Subject: keyID, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: issuer, Subject: k.ID, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
+		},
+		Secret: secretMark(k),
 	})
 	token.Header["kid"] = t.current
 	signed, err := token.SignedString(secret)
@@ -121,6 +139,7 @@ func (t *Tokens) Sign(keyID string) (string, error) {
 // verified is what a valid token says.
 type verified struct {
 	keyID   string
+	secret  string
 	expires time.Time
 }
 
@@ -130,7 +149,7 @@ type errStore struct{ error }
 // verify checks a token. An errStore means that nothing is known; any other error that it
 // is not valid.
 func (t *Tokens) verify(ctx context.Context, token string) (verified, error) {
-	var claims jwt.RegisteredClaims
+	var claims tokenClaims
 	var storeErr error
 	_, err := jwt.ParseWithClaims(token, &claims, func(token *jwt.Token) (any, error) {
 		id, _ := token.Header["kid"].(string)
@@ -149,7 +168,7 @@ func (t *Tokens) verify(ctx context.Context, token string) (verified, error) {
 	case err != nil:
 		return verified{}, err
 	}
-	return verified{keyID: claims.Subject, expires: claims.ExpiresAt.Time}, nil
+	return verified{keyID: claims.Subject, secret: claims.Secret, expires: claims.ExpiresAt.Time}, nil
 }
 
 // Derive makes a key of 32 bytes for another use from the current signing key, the same in
