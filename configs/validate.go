@@ -163,9 +163,19 @@ func (v *validator) s3(path string, s *S3) {
 }
 
 func (v *validator) pair(path, id, secret string) {
-	if (id == "") != (secret == "") {
+	if (id == "") != (secret == "") && !v.faultInside(path) {
 		v.fault(path, "access_key_id and secret_access_key need each other")
 	}
+}
+
+// faultInside says whether something inside the value is wrong already.
+func (v *validator) faultInside(path string) bool {
+	for _, f := range v.faults {
+		if strings.HasPrefix(f.Path, path+".") {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *validator) url(path, s string) {

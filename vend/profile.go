@@ -62,8 +62,16 @@ func (s *Set) Profile(l Location) (*Profile, error) {
 	}
 	return nil, &mounts.Error{
 		Kind: mounts.BadRequest, Op: "find storage profile",
-		Detail: fmt.Sprintf("Invalid location: %s lies under no storage profile of mount '%s'", clip(l.Verbatim(), 300), s.mount),
+		Detail: fmt.Sprintf("Invalid location: %s lies under no storage profile of %s", clip(l.Verbatim(), 300), s.describe()),
 	}
+}
+
+// describe names the mount in messages.
+func (s *Set) describe() string {
+	if s.mount == "" {
+		return "the root mount"
+	}
+	return "mount '" + s.mount + "'"
 }
 
 // Profiles are the profiles of the set, those with the longest prefix first.

@@ -31,7 +31,7 @@ func checkCommand() *cobra.Command {
 		Short: "Validate a configuration and probe its mounts and storage",
 		Long: "Validate a configuration, then probe each storage profile (write, read and delete one small\n" +
 			"file) and each mount, one line each. The exit code is 1 where anything failed. It may run\n" +
-			"beside a server, whose registry it then leaves alone, and makes no key and no registry.",
+			"beside a server, whose registry it then leaves alone, and makes no key and no registry file.",
 		Example: "  piedmont check --config piedmont.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,15 +55,15 @@ func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error
 	report.line("access", accessOf(c), checkAccess(c, dir))
 	profiles, err := openStorage(ctx, c.Storage)
 	if err != nil {
-		report.line("storage", "", err)
+		report.line("storage", "profiles", err)
 		return errChecks
 	}
 	for _, s := range c.Storage {
-		report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return vend.Check(ctx, profiles[s.Name]) })
+		report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name]) })
 	}
 	registry, err := probeRegistry(ctx, c)
 	if err != nil {
-		report.line("registry", "", err)
+		report.line("registry", "state", err)
 		return errChecks
 	}
 	defer registry.release()
@@ -73,6 +73,21 @@ func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error
 		return errChecks
 	}
 	return nil
+}
+
+// probeStorage tries a profile. A local directory has to be there: a write would make it, and
+// hide that a disk isn't mounted or a path mistyped.
+func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile) error {
+	if s.Local != nil {
+		info, err := os.Stat("/" + p.Prefix.Key())
+		if err != nil {
+			return fmt.Errorf("its directory can't be used: %w", err)
+		}
+		if !info.IsDir() {
+			return errors.New("its location is no directory")
+		}
+	}
+	return vend.Check(ctx, p)
 }
 
 // checkMounts builds the tree as a start does, and probes each mount.
@@ -88,7 +103,7 @@ func checkMounts(ctx context.Context, report *reporter, c configs.Config, regist
 		defer func() { _ = points[i].Mount.Close() }() // nothing was changed through it
 	}
 	if _, err := mounts.NewTree(c.Name, points); err != nil {
-		report.line("mounts", "", err)
+		report.line("mounts", "tree", err)
 		return
 	}
 	for i, m := range c.Mounts {
@@ -124,7 +139,7 @@ func probeMount(ctx context.Context, p *mounts.Point) error {
 
 func accessOf(c configs.Config) string {
 	if n := len(c.Auth.Keys); n > 0 {
-		return fmt.Sprintf("%d keys", n)
+		return fmt.Sprintf("configured keys: %d", n)
 	}
 	return "the generated admin key"
 }

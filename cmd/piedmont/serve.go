@@ -110,7 +110,7 @@ func serveCommand() *cobra.Command {
 func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
 	public, err := net.Listen("tcp", g.config.Listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return fmt.Errorf("listen: %w (name another address with --listen)", err)
 	}
 	servers := []*http.Server{g.server(g.router)}
 	failed := make(chan error, 2)
@@ -165,7 +165,7 @@ func (g *gateway) drain(ctx context.Context, servers []*http.Server) error {
 // greet says where the gateway listens and, with a generated key, how to use it. The key
 // itself is never printed: the snippets read it from its file.
 func (g *gateway) greet(w io.Writer, address string) {
-	uri := "http://" + address
+	uri := reachable(address)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Piedmont %s serves Iceberg REST at %s\n", version, uri)
 	for _, m := range g.config.Mounts {

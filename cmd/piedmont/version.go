@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the release. Release builds check that their tag says the same.
-const version = "0.1.0"
+// version is the release that this will be.
+const version = "0.1.0-dev"
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
