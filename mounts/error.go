@@ -73,6 +73,10 @@ type Error struct {
 	Other  string // a second name: the target of a rename, the mount that refused
 	Detail string // one safe sentence for the client, with {name} and {other} where those go; no secret, host or foreign text
 	Err    error  // the cause: logged, never shown
+
+	// Retryable: the refusal rests on a lost race and not on the request, which may pass when
+	// it is sent again. So it isn't kept as the outcome of the request's receipt.
+	Retryable bool
 }
 
 // Error is the full text for logs, the cause included. Clients get Message.

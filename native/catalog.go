@@ -61,6 +61,8 @@ type Catalog struct {
 	format    int // for creates that ask for none
 	parsed    *cache.Cache[DocumentKey, *metadata.Document]
 	queues    queues
+	cleaner   *cleaner
+	patience  time.Duration // commitTimeout, but for tests
 	now       func() time.Time
 	log       *slog.Logger
 }
@@ -101,7 +103,7 @@ func New(o Options) (*Catalog, error) {
 		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
 		formats: formats, format: format,
 		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
-		queues: queues{waiting: map[Key]*queue{}},
+		queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,
 	}, nil
 }
 
@@ -127,9 +129,11 @@ func formatVersions(o Options) (allowed []int, standard int, err error) {
 	return allowed, standard, nil
 }
 
-// Close waits for the commits under way. The registry stays open.
+// Close waits for the commits under way and, for a limited time, for the files that are
+// being deleted. The registry stays open.
 func (c *Catalog) Close() error {
 	c.queues.wait()
+	c.cleaner.wait()
 	return nil
 }
 
@@ -186,9 +190,20 @@ func retry(ctx context.Context, op, name string, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return &mounts.Error{Kind: mounts.CommitFailed, Op: op, Name: name, Detail: "Commit to {name} was given up while others changed it; nothing was written", Err: ctx.Err()}
+			return &mounts.Error{
+				Kind: mounts.CommitFailed, Op: op, Name: name, Retryable: true, Err: ctx.Err(),
+				Detail: "Commit to {name} was given up while others changed it; nothing was written",
+			}
 		case <-time.After(jitter(i)):
 		}
 	}
-	return &mounts.Error{Kind: mounts.CommitFailed, Op: op, Name: name, Detail: "Commit to {name} lost against concurrent changes too often; nothing was written"}
+	return lostTooOften(op, name)
+}
+
+// lostTooOften is the answer of a change that lost every race it may.
+func lostTooOften(op, name string) error {
+	return &mounts.Error{
+		Kind: mounts.CommitFailed, Op: op, Name: name, Retryable: true,
+		Detail: "Commit to {name} lost against concurrent changes too often; nothing was written",
+	}
 }

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"piedmont/mounts"
 )
@@ -27,3 +28,15 @@ func SeedTables(r Registry, in mounts.Namespace, metadata string, tables int) er
 	}
 	return nil
 }
+
+// Settle waits until no commit is under way and no file is being deleted.
+func (c *Catalog) Settle() {
+	c.queues.wait()
+	c.cleaner.wait()
+}
+
+// SetPatience sets how long a commit waits for its turn.
+func (c *Catalog) SetPatience(d time.Duration) { c.patience = d }
+
+// ForgetDocuments empties the cache of served documents. What was parsed stays known.
+func (c *Catalog) ForgetDocuments() { c.documents.Clear() }

@@ -175,18 +175,12 @@ func (f file) write(ctx context.Context) (err error) {
 		data = b.Bytes()
 	}
 	if err := f.profile.Files.Create(ctx, f.location, data); err != nil {
+		if e := (*mounts.Error)(nil); errors.As(err, &e) && e.Kind == mounts.BadRequest {
+			return &mounts.Error{Kind: mounts.BadRequest, Op: "write metadata file", Detail: e.Detail, Err: err} // it will never pass
+		}
 		return &mounts.Error{Kind: mounts.Unavailable, Op: "write metadata file", Detail: "The metadata file could not be written; nothing was committed", Err: err}
 	}
 	return nil
-}
-
-// discard deletes a file that the registry surely doesn't point to.
-func (c *Catalog) discard(ctx context.Context, files ...file) {
-	for _, f := range files {
-		if err := f.profile.Files.Delete(context.WithoutCancel(ctx), f.location); err != nil {
-			c.log.WarnContext(ctx, "a metadata file that no table uses could not be deleted", "location", f.location.Verbatim(), "error", err)
-		}
-	}
 }
 
 // keep puts a document that was just committed in the caches, and returns it as a load

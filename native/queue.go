@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"piedmont/mounts"
 	"piedmont/native/metadata"
@@ -25,7 +26,8 @@ type pending struct {
 	ctx    context.Context // of the request; once its turn has come it no longer counts
 	caller mounts.Caller
 	commit *metadata.Commit
-	losses int // swaps lost to other processes
+	losses int       // swaps lost to other processes
+	until  time.Time // when it gives up waiting for a turn
 	done   chan outcome
 }
 

@@ -121,9 +121,11 @@ func (c *Catalog) KeepRefusal(ctx context.Context, caller mounts.Caller, refusal
 	return committed("keep receipt", "", err, func(*ConflictError) error { return replayed("keep receipt", "") })
 }
 
-// TableAt is the table of a metadata file, whatever became of the table since.
+// TableAt is the table of a metadata file, whatever became of the table since. The change
+// that it is the outcome of was applied, so every error is CommitStateUnknown, also where
+// the file was removed since.
 func (c *Catalog) TableAt(ctx context.Context, location string) (*mounts.Table, error) {
-	return c.asLoaded(ctx, mounts.Identifier{}, pointer{Metadata: location})
+	return c.found(ctx, mounts.Identifier{}, pointer{Metadata: location})
 }
 
 const (

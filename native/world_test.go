@@ -75,6 +75,7 @@ type faultyFiles struct {
 	*local.Files
 	mu     sync.Mutex
 	create func(l vend.Location, write func() error) error
+	remove func(l vend.Location) error // before a deletion; an error keeps it from happening
 }
 
 func (f *faultyFiles) set(create func(vend.Location, func() error) error) {
@@ -94,6 +95,24 @@ func (f *faultyFiles) Create(ctx context.Context, l vend.Location, data []byte) 
 	return create(l, write)
 }
 
+func (f *faultyFiles) setDelete(remove func(vend.Location) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remove = remove
+}
+
+func (f *faultyFiles) Delete(ctx context.Context, l vend.Location) error {
+	f.mu.Lock()
+	remove := f.remove
+	f.mu.Unlock()
+	if remove != nil {
+		if err := remove(l); err != nil {
+			return err
+		}
+	}
+	return f.Files.Delete(ctx, l)
+}
+
 // world is two native mounts over one registry and disk that can fail, with the
 // namespaces ns and other and the table ns.t in the first.
 type world struct {
@@ -104,6 +123,7 @@ type world struct {
 	storage        *vend.Set
 	main, second   *native.Catalog
 	mainAt, teamAt *mounts.Point
+	opened         []*native.Catalog
 }
 
 func newWorld(t *testing.T) *world {
@@ -141,6 +161,7 @@ func (w *world) open(mountID string) *native.Catalog {
 		Documents: cache.New(64<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
 	})
 	require.NoError(w.t, err)
+	w.opened = append(w.opened, c)
 	return c
 }
 
@@ -156,9 +177,12 @@ func (w *world) state() map[string]string {
 	return all
 }
 
-// disk are all files, with their locations as keys.
+// disk are all files, with their locations as keys, once what is being deleted is gone.
 func (w *world) disk() map[string]bool {
 	w.t.Helper()
+	for _, c := range w.opened {
+		c.Settle()
+	}
 	all := map[string]bool{}
 	require.NoError(w.t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
