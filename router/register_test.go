@@ -78,3 +78,23 @@ func TestATableMovesIntoItsOwnPlace(t *testing.T) {
 	g.do("POST", "/v1/namespaces/ns/tables", `{"name":"beside","location":`+quoted(old+"/other")+`,"schema":`+schema+`}`).ok()
 	move(old).refused(400, "BadRequestException", "inside or around")
 }
+
+// TestRegisterOverwriteIsAnUpdate: it takes the permission to update the table, but none
+// more where there is no table.
+func TestRegisterOverwriteIsAnUpdate(t *testing.T) {
+	g := newGatewayWith(t, settings{policies: `
+		permit (principal == User::"etl", action in [Action::"registerTable", Action::"loadTable"], resource);
+		permit (principal == User::"etl", action == Action::"updateTable", resource == Table::"ns.mine");`})
+	g.namespace("ns")
+	first := g.table("ns", "t").text("metadata-location")
+	mine := g.table("ns", "mine").text("metadata-location")
+	g.do("POST", "/v1/namespaces/ns/tables/t", setProperty("a", "b")).ok()
+	g.do("POST", "/v1/namespaces/ns/tables/mine", setProperty("a", "b")).ok()
+	before := g.state()
+	g.as(etl, "POST", "/v1/namespaces/ns/register", register("t", first, true)).refused(403, "ForbiddenException", "ns.t")
+	g.as(etl, "POST", "/v1/namespaces/ns/register", register("t", first, false)).refused(409, "AlreadyExistsException", "ns.t")
+	require.Equal(t, before, g.state())
+	g.as(etl, "POST", "/v1/namespaces/ns/register", register("mine", mine, true)).ok()
+	g.do("DELETE", "/v1/namespaces/ns/tables/t", "").ok()
+	g.as(etl, "POST", "/v1/namespaces/ns/register", register("t", first, true)).ok()
+}

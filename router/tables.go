@@ -67,10 +67,17 @@ func (rt *Router) registerTable(w http.ResponseWriter, r *http.Request, c *call)
 	if err := rt.mayCreate(c, authz.RegisterTable, authz.TableOf(t)); err != nil {
 		return err
 	}
+	// To overwrite a table is to update it. Who may not still registers where there is none,
+	// which the mount decides: a look beforehand could be out of date.
+	denied := rt.mayCreate(c, authz.UpdateTable, authz.TableOf(t))
 	table, err := rt.onceTable(r, c, t, b, func() (*mounts.Table, error) {
-		return c.tree.RegisterTable(r.Context(), c.identity.Caller, t, mounts.RegisterRequest{
-			MetadataLocation: request.MetadataLocation, Overwrite: request.Overwrite,
+		table, err := c.tree.RegisterTable(r.Context(), c.identity.Caller, t, mounts.RegisterRequest{
+			MetadataLocation: request.MetadataLocation, Overwrite: request.Overwrite && denied == nil,
 		})
+		if request.Overwrite && denied != nil && mounts.Is(err, mounts.AlreadyExists) {
+			return nil, denied
+		}
+		return table, err
 	})
 	if err != nil {
 		return err
