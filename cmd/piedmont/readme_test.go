@@ -47,3 +47,43 @@ func TestReadmePoliciesAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestDocumentedActions: the table of groups in configs/README.md is what policies know.
+func TestDocumentedActions(t *testing.T) {
+	text, err := os.ReadFile("../../configs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `Action::\"(\\w+)\"` \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1)
+	seen := 0
+	for _, row := range rows {
+		permit := `permit (principal, action in Action::"` + row[1] + `", resource);`
+		a, err := authz.NewAuthorizer([]authz.PolicyFile{{Name: "group", Text: []byte(permit)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[2], -1) {
+			seen++
+			o := authz.Object{Type: typeOf(m[1]), Path: []string{"a"}, Name: "b"}
+			if o.Type == authz.Namespace {
+				o.Name = ""
+			}
+			if !a.Allowed(authz.Identity{}, authz.Action(m[1]), o) {
+				t.Errorf("%s isn't in the group %s", m[1], row[1])
+			}
+		}
+	}
+	if len(rows) != 3 || seen != 24 {
+		t.Errorf("%d groups with %d actions are documented", len(rows), seen)
+	}
+}
+
+func typeOf(action string) authz.Type {
+	switch {
+	case strings.Contains(action, "View") && action != "listViews":
+		return authz.View
+	case strings.Contains(action, "Table") && action != "listTables", action == "reportMetrics":
+		return authz.Table
+	}
+	return authz.Namespace
+}
