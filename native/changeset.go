@@ -72,7 +72,7 @@ func (c *Catalog) swapping(ctx context.Context, p pointer, r Record, f *file) (c
 		conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}},
 		changes:    []Change{put(r.Key, value)},
 	}
-	if next.Location == p.Location || p.Type == typeView {
+	if next.Location == p.Location && next.UUID == p.UUID || p.Type == typeView {
 		return s, nil
 	}
 	moved, err := c.relocating(ctx, p, next)
@@ -80,20 +80,25 @@ func (c *Catalog) swapping(ctx context.Context, p pointer, r Record, f *file) (c
 	return s, err
 }
 
-// relocating moves a table's entry in the index of locations.
+// relocating moves a table's entry in the index of locations. A table that stays where it
+// is but becomes another, which only a file registered over it brings about, takes its
+// place anew: the tables that shared it must not be there.
 func (c *Catalog) relocating(ctx context.Context, from, to pointer) (changeset, error) {
 	target, err := vend.ParseLocation(to.Location)
 	if err != nil {
 		return changeset{}, err
 	}
 	source, err := vend.ParseLocation(from.Location)
-	if err == nil && source.Equal(target) {
+	stays := err == nil && source.Equal(target)
+	if stays && from.UUID == to.UUID {
 		return changeset{}, nil // another spelling of the same place
 	}
 	var s changeset
 	var own Key
 	if err == nil {
 		own = locationKey(source, c.id, from.Object)
+	}
+	if own != "" && !stays {
 		s.changes = append(s.changes, remove(own))
 	}
 	if s.conditions, err = c.apart(ctx, "updateTable", target, to.UUID, own); err != nil {
