@@ -187,18 +187,20 @@ func (a *Authorizer) LeadsToVisible(id Identity, o Object) bool {
 }
 
 // somethingBelow decides whether an object of that type at or below the namespace could be
-// visible: some permit reaches there and no forbid surely hides all of them.
+// visible: some permit reaches there and no forbid surely hides all of them. Conditions
+// count as far as they can be told without the object.
 func (a *Authorizer) somethingBelow(id Identity, o Object, typ Type) bool {
 	permitted, objectID := false, o.ID()
+	within := a.region(id, o, objectID, typ)
 	for i := range a.scopes {
 		s := &a.scopes[i]
 		if !s.mayConcern(id) || !s.sees(typ) {
 			continue
 		}
 		switch {
-		case !s.permit && s.hides(o, objectID):
+		case !s.permit && s.surrounds(o, objectID) && !within.meets(s).no:
 			return false
-		case s.permit && s.reachesBelow(o, objectID):
+		case s.permit && s.reachesBelow(o, objectID) && within.meets(s).yes:
 			permitted = true
 		}
 	}

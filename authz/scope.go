@@ -1,7 +1,7 @@
 package authz
 
-// The one file that leans on cedar-go's x/exp packages, which promise no compatibility:
-// reading a policy's scope, and checking policies against the schema.
+// This file and region.go are those that lean on cedar-go's x/exp packages, which promise
+// no compatibility: reading a policy's scope, and checking policies against the schema.
 
 import (
 	"fmt"
@@ -43,9 +43,10 @@ type scope struct {
 	only types.EntityType
 	// within is whether what lies below resource is meant too.
 	within bool
-	// conditional is whether the policy has conditions at all, and looksAtResource
-	// whether one of them depends on the resource.
-	conditional, looksAtResource bool
+	// conditions all hold where the policy applies; looksAtResource is whether one of them
+	// depends on the resource.
+	conditions      []ast.ConditionType
+	looksAtResource bool
 }
 
 func scopeOf(p *cedar.Policy) scope {
@@ -77,14 +78,21 @@ func scopeOf(p *cedar.Policy) scope {
 	case ast.ScopeTypeIsIn:
 		s.resource, s.within, s.only = n.Entity, true, n.Type
 	}
+	s.conditions = policy.Conditions
 	for _, c := range policy.Conditions {
-		s.conditional = true
-		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
-			s.looksAtResource = s.looksAtResource || dependsOnResource(n)
-			return true
-		})
+		s.looksAtResource = s.looksAtResource || looksAtResource(c.Body)
 	}
 	return s
+}
+
+// looksAtResource says whether some part of the expression depends on the resource.
+func looksAtResource(n ast.IsNode) bool {
+	depends := false
+	ast.Inspect(ast.NewNode(n), func(part ast.IsNode) bool {
+		depends = depends || dependsOnResource(part)
+		return !depends
+	})
+	return depends
 }
 
 // dependsOnResource says whether a part of a condition may differ from one resource to the
@@ -182,12 +190,10 @@ func (s *scope) mayConcern(id Identity) bool {
 	return false
 }
 
-// hides says whether a forbid surely covers the namespace and all below it, as far as it is
-// of the policy's types. What lies in a mount below is no part of this mount.
-func (s *scope) hides(o Object, id string) bool {
+// surrounds says whether the policy's scope surely covers the namespace and all below it, as
+// far as it is of the policy's types. What lies in a mount below is no part of this mount.
+func (s *scope) surrounds(o Object, id string) bool {
 	switch {
-	case s.conditional:
-		return false
 	case s.resource.IsZero():
 		return true
 	case s.resource.Type == "Mount" && o.AboveMount:
@@ -204,8 +210,8 @@ func (s *scope) covers(o Object, id string) bool {
 	return s.resource.Type == "Namespace" && atOrBelow(id, string(s.resource.ID))
 }
 
-// reachesBelow says whether a permit could make something at or below the namespace
-// visible: its resource is everything, lies above, or lies below.
+// reachesBelow says whether the policy's scope holds something at or below the namespace:
+// its resource is everything, lies above, or lies below.
 func (s *scope) reachesBelow(o Object, id string) bool {
 	if s.resource.IsZero() || s.within && s.covers(o, id) {
 		return true

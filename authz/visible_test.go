@@ -70,7 +70,13 @@ func randomPolicy(r *rand.Rand) string {
 		"", "", "", "", ` when { resource.name == "a" }`, ` when { resource.path like "*b" }`, ` unless { resource in ` + space + ` }`,
 		` when { resource is Table }`, ` when { principal in Group::"g" }`, ` unless { principal == User::"u" }`,
 		` when { ` + space + ` in Mount::"m" }`, ` when { ` + space + `.name == "a" }`, ` when { [` + space + `].contains(` + space + `) }`,
-		` when { if principal in Group::"g" then resource has name else true }`, ` when { {x: resource}.x in ` + space + ` }`,
+		` when { if principal in Group::"g" then resource has name else true }`,
+		` when { principal in Group::"g" && resource in ` + space + ` }`, ` unless { principal in Group::"g" || resource is Table }`,
+		` when { resource == ` + spelled(o) + ` }`, ` unless { resource != ` + spelled(o) + ` }`, ` when { resource in [` + space + `, Namespace::"a"] }`,
+		` when { resource.path like "m.a*" }`, ` when { resource.path like "m*" }`, ` unless { resource.path like "a.b" }`, ` when { resource.path like "*" }`,
+		` when { resource.path == "` + o.ID() + `" }`, ` when { resource is Table in ` + space + ` }`, ` when { [` + spelled(o) + `].contains(resource) }`,
+		` when { if resource in ` + space + ` then principal in Group::"g" else resource in Mount::"m" }`,
+		` when { resource.path like "m.a.*b" } unless { action == Action::"tableExists" }`, ` when { {x: resource}.x in ` + space + ` }`,
 	})
 	effect := pick(r, []string{"permit", "permit", "forbid"})
 	principal := pick(r, []string{"principal", "principal", `principal == User::"u"`, `principal in Group::"g"`, "principal is User", `principal in Role::"admin"`})
@@ -146,7 +152,7 @@ func everythingBelow(path mounts.Namespace, depth int) []Object {
 // Whoever sees something sees the mount points and ancestors that lead there.
 func TestLeadsToVisibleNeverHidesWhatIsVisible(t *testing.T) {
 	visible, hidden := 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(800) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		a, policies := randomAuthorizer(r)
 		id := pick(r, people)
@@ -193,6 +199,27 @@ func TestLeadsToVisible(t *testing.T) {
 		{"namespaces are forbidden", `permit(principal, action, resource in Namespace::"m.x"); forbid(principal, action == Action::"namespaceExists", resource);`, mount, true},
 		{"a part is forbidden", everything + `forbid(principal, action, resource in Namespace::"m.x");`, mount, true},
 		{"perhaps forbidden", `permit(principal, action, resource in Namespace::"m.x"); forbid(principal, action, resource) when { resource.name == "t" };`, mount, true},
+		{"permitted to others by a condition", `permit(principal, action, resource) when { principal in Group::"audit" };`, mount, false},
+		{"permitted by a condition", `permit(principal, action, resource) when { principal == User::"u" };`, mount, true},
+		{"permitted unless in no group", `permit(principal, action, resource) unless { principal in Group::"audit" };`, mount, true},
+		{"others' table, by a condition", `permit(principal, action, resource) when { principal in Group::"g" && resource in Namespace::"m" };`, mount, false},
+		{"a namespace elsewhere, by a condition", `permit(principal, action, resource) when { resource in Namespace::"team" };`, mount, false},
+		{"a namespace below, by a condition", `permit(principal, action, resource) when { resource in Namespace::"m.x" };`, mount, true},
+		{"a namespace around, by a condition", `permit(principal, action, resource) when { resource in Namespace::"m" };`, nested, true},
+		{"a table below, by a condition", `permit(principal, action, resource) when { resource == Table::"m.x.t" };`, mount, true},
+		{"one of a set", `permit(principal, action, resource) when { resource in [Namespace::"b", Namespace::"m.x"] };`, mount, true},
+		{"none of a set", `permit(principal, action, resource) when { resource in [Namespace::"b", Namespace::"m.x"] };`, nested, false},
+		{"any name", `permit(principal, action, resource) when { resource.name like "x*" };`, mount, true},
+		{"a path below", `permit(principal, action, resource) when { resource.path like "m.x*.t" };`, mount, true},
+		{"a path elsewhere", `permit(principal, action, resource) when { resource.path like "mm*" };`, mount, false},
+		{"any type but one", `permit(principal, action, resource) when { resource is Table } unless { resource is Table };`, mount, false},
+		{"only an action that shows nothing", `permit(principal, action, resource) when { action == Action::"loadTable" };`, mount, false},
+		{"forbidden by a condition", everything + `forbid(principal, action, resource) when { principal == User::"u" && resource in Namespace::"m" };`, mount, false},
+		{"forbidden to others by a condition", everything + `forbid(principal, action, resource) when { principal == User::"v" };`, mount, true},
+		{"a part forbidden by a condition", everything + `forbid(principal, action, resource) when { resource in Namespace::"m.x" };`, mount, true},
+		{"all but a part forbidden", everything + `forbid(principal, action, resource) unless { resource in Namespace::"m.x" };`, mount, true},
+		{"all but another part forbidden", everything + `forbid(principal, action, resource) unless { resource in Namespace::"b" };`, mount, false},
+		{"every path below forbidden", everything + `forbid(principal, action, resource) when { resource.path like "m*" };`, mount, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := authorizer(t, c.policies)

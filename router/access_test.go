@@ -118,6 +118,22 @@ func TestAncestorsAreVisibleToWhoSeesSomethingBelow(t *testing.T) {
 	g.as(etl, "GET", "/v1/namespaces/legacy", "").refused(404, "NoSuchNamespaceException")
 }
 
+// TestConditionsShowNoPlaceToOthers: a permit whose condition the caller doesn't meet leads
+// nowhere.
+func TestConditionsShowNoPlaceToOthers(t *testing.T) {
+	g := newGatewayWith(t, settings{policies: `
+		permit (principal, action in Action::"read", resource) when { principal in Group::"audit" };
+		permit (principal, action in Action::"read", resource) when { principal in Group::"writers" && resource in Namespace::"legacy.db1" };`})
+	require.Empty(t, g.as(nobody, "GET", "/v1/namespaces", "").ok().member("namespaces"))
+	require.Equal(t, []any{[]any{"legacy"}}, g.as(etl, "GET", "/v1/namespaces", "").ok().member("namespaces"))
+	require.Equal(t, []any{[]any{"legacy", "db1"}}, g.as(etl, "GET", "/v1/namespaces?parent=legacy", "").ok().member("namespaces"))
+	for place, prefix := range map[string]string{"legacy": "legacy", "team": "team", "corp%1Fold": "corp.old"} {
+		g.as(nobody, "GET", "/v1/namespaces/"+place, "").refused(404, "NoSuchNamespaceException")
+		g.as(nobody, "GET", "/v1/config?warehouse="+prefix, "").refused(404, "NoSuchWarehouseException")
+	}
+	g.as(etl, "GET", "/v1/namespaces/corp", "").refused(404, "NoSuchNamespaceException")
+}
+
 func TestForbidBindsAdmins(t *testing.T) {
 	g := newGatewayWith(t, settings{policies: `
 		forbid (principal, action in Action::"manage", resource in Namespace::"kept");
