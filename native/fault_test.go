@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -215,6 +216,27 @@ func (w *world) isUsed(file string) bool {
 	return false
 }
 
+func retryable(err error) bool {
+	var e *mounts.Error
+	return errors.As(err, &e) && e.Retryable
+}
+
+// TestAChangeThatAlwaysLoses, of those that don't queue.
+func TestAChangeThatAlwaysLoses(t *testing.T) {
+	w := newWorld(t)
+	other, own := w.open("main"), true
+	w.registry.set(func(ctx context.Context) error {
+		if own = !own; own {
+			return nil // the other's own commit
+		}
+		_, err := other.CommitTable(ctx, mounts.Caller{}, id("ns.t"), setPropertyBody("raced", time.Now().String()))
+		return err
+	}, nil, nil)
+	err := w.main.DropTable(t.Context(), mounts.Caller{}, id("ns.t"), false)
+	require.True(t, mounts.Is(err, mounts.CommitFailed), "%v", err)
+	require.True(t, retryable(err))
+}
+
 func TestCommitThatAlwaysLoses(t *testing.T) {
 	w := newWorld(t)
 	other, n := w.open("main"), 0
@@ -229,6 +251,7 @@ func TestCommitThatAlwaysLoses(t *testing.T) {
 	}, nil, nil)
 	_, err := w.main.CommitTable(t.Context(), mounts.Caller{}, id("ns.t"), setPropertyBody("mine", "1"))
 	require.True(t, mounts.Is(err, mounts.CommitFailed), "%v", err)
+	require.True(t, retryable(err), "it may pass when it is sent again, so no receipt may keep it")
 	_, d := w.load(w.main, "ns.t")
 	require.NotContains(t, d.Properties, "mine")
 	require.Len(t, w.disk(), files+n/2, "what lost was deleted")
@@ -249,6 +272,7 @@ func TestRequirementsAreCheckedAgainAfterALostSwap(t *testing.T) {
 	_, err := w.main.CommitTable(t.Context(), mounts.Caller{}, id("ns.t"), []byte(`{"requirements":[{"type":"assert-current-schema-id","current-schema-id":0}],"updates":[{"action":"set-properties","updates":{"mine":"1"}}]}`))
 	require.True(t, mounts.Is(err, mounts.CommitFailed), "%v", err)
 	require.Contains(t, err.Error(), "current schema changed")
+	require.False(t, retryable(err))
 	require.Len(t, w.disk(), 2)
 }
 

@@ -14,6 +14,9 @@ import (
 // as the first time, at least.
 const receiptLifetime = 30 * time.Minute
 
+// receiptChanges is how many conditions or changes a receipt adds to a commit, at most.
+const receiptChanges = 2
+
 // ReceiptLifetime is half an hour.
 func (c *Catalog) ReceiptLifetime() time.Duration { return receiptLifetime }
 

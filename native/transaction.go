@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
@@ -75,6 +76,9 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.C
 			return p.target.Restore(err)
 		}
 		all.add(s)
+		if max(len(all.conditions), len(all.changes)) > MaxChanges-receiptChanges {
+			return &mounts.Error{Kind: mounts.BadRequest, Op: op, Detail: fmt.Sprintf("The transaction needs more than the %d conditions or changes that one commit of the registry may have: split it", MaxChanges)}
+		}
 	}
 	files, err := c.newFiles(op, parts)
 	if err != nil {

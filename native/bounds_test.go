@@ -1,0 +1,47 @@
+package native_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
+)
+
+// TestALocationThatTheStorageCantHold is a mistake of the request: it never passes.
+func TestALocationThatTheStorageCantHold(t *testing.T) {
+	w := newWorld(t)
+	state, files := w.state(), w.disk()
+	long := "file://" + w.dir + "/" + strings.Repeat("x", 300)
+	_, err := w.main.CreateTable(t.Context(), mounts.Caller{}, id("ns.u"), []byte(`{"name":"u","location":"`+long+`","schema":`+schema+`}`))
+	require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
+	require.Contains(t, err.Error(), "too long for the disk")
+	_, err = w.main.CommitTable(t.Context(), mounts.Caller{}, id("ns.t"), setPropertyBody("write.metadata.path", long))
+	require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
+	require.Equal(t, state, w.state())
+	require.Equal(t, files, w.disk())
+}
+
+// TestATransactionOverTheRegistrysBounds is refused before a file is written. Each level of
+// a location takes a condition.
+func TestATransactionOverTheRegistrysBounds(t *testing.T) {
+	w := newWorld(t)
+	state, files := w.state(), w.disk()
+	var changes []mounts.TableChange
+	for i := range 100 {
+		name := fmt.Sprintf("new%d", i)
+		changes = append(changes, mounts.TableChange{
+			Target: mounts.Target{Path: mounts.Namespace{"ns"}, Name: name, Point: w.mainAt, Namespace: mounts.Namespace{"ns"}},
+			Body: []byte(`{"requirements":[{"type":"assert-create"}],"updates":[{"action":"set-location","location":"file://` + w.dir + "/" + name + strings.Repeat("/d", 100) + `"},
+				{"action":"add-schema","schema":` + schema + `},{"action":"set-current-schema","schema-id":-1}]}`),
+		})
+	}
+	err := w.main.CommitTransaction(t.Context(), mounts.Caller{}, changes)
+	require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
+	require.Contains(t, err.Error(), "10000 conditions")
+	require.Equal(t, state, w.state())
+	require.Equal(t, files, w.disk())
+	require.NoError(t, w.main.CommitTransaction(t.Context(), mounts.Caller{}, changes[:50]))
+}
