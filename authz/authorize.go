@@ -31,8 +31,30 @@ type Authorizer struct {
 	policies *cedar.PolicySet
 	scopes   []scope
 	actions  map[types.EntityUID]types.Entity
-	made     *lru.Cache[question, bool]
+	made     *lru.Cache[question, verdict]
+	hear     func(PolicyError)
 }
+
+// PolicyError is a policy that couldn't be evaluated for a decision. It is no caller's
+// fault: the policy asks for something that isn't there, or counts too far.
+type PolicyError struct {
+	// File and Line are where the policy begins.
+	File string
+	Line int
+	// Forbid is whether it is one; the decision was a denial then.
+	Forbid bool
+	// Message is Cedar's, and may hold names of objects.
+	Message string
+}
+
+// verdict is what the policies say to a question.
+type verdict uint8
+
+const (
+	unmentioned verdict = iota // no policy permits it
+	forbidden                  // some policy forbids it
+	permitted
+)
 
 // question is what a decision depends on.
 type question struct {
@@ -91,8 +113,8 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Authorizer{policies: cedar.NewPolicySet(), actions: actionEntities()}
-	if a.made, err = lru.New[question, bool](decisions); err != nil {
+	a := &Authorizer{policies: cedar.NewPolicySet(), actions: actionEntities(), hear: func(PolicyError) {}}
+	if a.made, err = lru.New[question, verdict](decisions); err != nil {
 		return nil, fmt.Errorf("authorization: %w", err)
 	}
 	for _, f := range append([]PolicyFile{{Name: "admins", Text: []byte(adminPolicy)}}, files...) {
@@ -116,24 +138,57 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 	return a, nil
 }
 
-// Allowed decides whether the identity may do that to the object.
-func (a *Authorizer) Allowed(id Identity, action Action, o Object) bool {
-	q := ask(itself, id, action, o.Type, o)
-	if allowed, ok := a.made.Get(q); ok {
-		return allowed
-	}
-	allowed := a.decide(id, action, o, q.id)
-	a.remember(q, allowed)
-	return allowed
+// Reporting is the same authorizer; hear is told of each policy that couldn't be evaluated,
+// once for a decision that is remembered.
+func (a *Authorizer) Reporting(hear func(PolicyError)) *Authorizer {
+	told := *a
+	told.hear = hear
+	return &told
 }
 
-func (a *Authorizer) decide(id Identity, action Action, o Object, objectID string) bool {
+// Allowed decides whether the identity may do that to the object.
+func (a *Authorizer) Allowed(id Identity, action Action, o Object) bool {
+	return a.verdict(id, action, o) == permitted
+}
+
+// Forbidden says whether a policy forbids it, beyond none permitting it.
+func (a *Authorizer) Forbidden(id Identity, action Action, o Object) bool {
+	return a.verdict(id, action, o) == forbidden
+}
+
+func (a *Authorizer) verdict(id Identity, action Action, o Object) verdict {
+	q := ask(itself, id, action, o.Type, o)
+	if v, ok := a.made.Get(q); ok {
+		return v
+	}
+	v := a.decide(id, action, o, q.id)
+	a.remember(q, v)
+	return v
+}
+
+// decide asks Cedar, which passes over a policy that can't be evaluated. A forbid that is
+// passed over would be an open door, so it counts as one that applies.
+func (a *Authorizer) decide(id Identity, action Action, o Object, objectID string) verdict {
 	principal := principalOf(id)
 	known := newEntities(a.actions, principal, o, objectID)
-	decision, _ := cedar.Authorize(a.policies, known, cedar.Request{
+	decision, found := cedar.Authorize(a.policies, known, cedar.Request{
 		Principal: principal.UID, Action: types.NewEntityUID("Action", types.String(action)), Resource: known.object.UID,
 	})
-	return decision == cedar.Allow
+	v := unmentioned
+	switch {
+	case decision == cedar.Allow:
+		v = permitted
+	case len(found.Reasons) > 0:
+		v = forbidden
+	}
+	for _, e := range found.Errors {
+		forbid := a.policies.Get(e.PolicyID).Effect() == cedar.Forbid
+		if forbid {
+			v = forbidden
+		}
+		a.hear(PolicyError{File: e.Position.Filename, Line: e.Position.Line, Forbid: forbid, Message: e.Message})
+	}
+	return v
 }
 
 func principalOf(id Identity) types.Entity {
@@ -159,7 +214,7 @@ func existence(t Type) Action {
 	return NamespaceExists
 }
 
-func (a *Authorizer) remember(q question, answer bool) {
+func (a *Authorizer) remember(q question, answer verdict) {
 	if len(q.id) <= maxRemembered {
 		a.made.Add(q, answer)
 	}
@@ -178,19 +233,22 @@ func (a *Authorizer) LeadsToVisible(id Identity, o Object) bool {
 	}
 	q := ask(below, id, NamespaceExists, o.Type, o)
 	q.aboveMount = o.AboveMount
-	if visible, ok := a.made.Get(q); ok {
-		return visible
+	if v, ok := a.made.Get(q); ok {
+		return v == permitted
 	}
-	visible := slices.ContainsFunc(objectTypes, func(t Type) bool { return a.somethingBelow(id, o, t) })
-	a.remember(q, visible)
-	return visible
+	v := unmentioned
+	if slices.ContainsFunc(objectTypes, func(t Type) bool { return a.somethingBelow(id, o, t) }) {
+		v = permitted
+	}
+	a.remember(q, v)
+	return v == permitted
 }
 
 // somethingBelow decides whether an object of that type at or below the namespace could be
 // visible: some permit reaches there and no forbid surely hides all of them. Conditions
 // count as far as they can be told without the object.
 func (a *Authorizer) somethingBelow(id Identity, o Object, typ Type) bool {
-	permitted, objectID := false, o.ID()
+	reached, objectID := false, o.ID()
 	within := a.region(id, o, objectID, typ)
 	for i := range a.scopes {
 		s := &a.scopes[i]
@@ -201,10 +259,10 @@ func (a *Authorizer) somethingBelow(id Identity, o Object, typ Type) bool {
 		case !s.permit && s.surrounds(o, objectID) && !within.meets(s).no:
 			return false
 		case s.permit && s.reachesBelow(o, objectID) && within.meets(s).yes:
-			permitted = true
+			reached = true
 		}
 	}
-	return permitted
+	return reached
 }
 
 // VisibleChildren decides Visible for the direct children of a namespace, all of one
@@ -222,13 +280,13 @@ func (a *Authorizer) VisibleChildren(id Identity, parent Object, typ Type, names
 	}
 	if !a.tellsApart(typ, parent) {
 		q := ask(children, id, existence(typ), typ, parent)
-		visible, ok := a.made.Get(q)
+		v, ok := a.made.Get(q)
 		if !ok {
 			o := child(names[0])
-			visible = a.decide(id, existence(typ), o, o.ID())
-			a.remember(q, visible)
+			v = a.decide(id, existence(typ), o, o.ID())
+			a.remember(q, v)
 		}
-		return func(int) bool { return visible }
+		return func(int) bool { return v == permitted }
 	}
 	return func(i int) bool { return a.Visible(id, child(names[i])) }
 }

@@ -311,3 +311,30 @@ func TestRememberedDecisionsDontMix(t *testing.T) {
 		}
 	}
 }
+
+// TestAForbidThatCannotBeEvaluatedDenies: Cedar passes over a policy that fails; for a
+// forbid that would be an open door.
+func TestAForbidThatCannotBeEvaluatedDenies(t *testing.T) {
+	var heard []PolicyError
+	a := authorizer(t, `permit(principal, action, resource);`, "",
+		`forbid(principal, action in Action::"manage", resource) when { Namespace::"a".name == "x" };`,
+		`permit(principal, action, resource) when { principal == User::"v" && Namespace::"a".name == "x" };`,
+	).Reporting(func(e PolicyError) { heard = append(heard, e) })
+	etl := user("etl")
+	assert.True(t, a.Allowed(etl, DropTable, table("a", "t")), "the namespace around an object can be asked about")
+	assert.Empty(t, heard)
+	for range 2 {
+		assert.False(t, a.Allowed(etl, DropTable, table("b", "t")))
+		assert.True(t, a.Forbidden(etl, DropTable, table("b", "t")))
+	}
+	require.Len(t, heard, 1, "one decision, remembered")
+	assert.Equal(t, "test.cedar", heard[0].File)
+	assert.Equal(t, 3, heard[0].Line)
+	assert.True(t, heard[0].Forbid)
+	assert.Contains(t, heard[0].Message, "does not exist")
+	assert.True(t, a.Allowed(user("v"), LoadTable, table("b", "t")), "a permit that fails takes nothing away")
+	require.Len(t, heard, 2)
+	assert.False(t, heard[1].Forbid)
+	assert.False(t, a.Forbidden(etl, LoadTable, table("b", "t")))
+	assert.False(t, authorizer(t).Forbidden(etl, LoadTable, table("b", "t")), "nothing permits it, nothing forbids it")
+}

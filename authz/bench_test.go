@@ -69,7 +69,7 @@ func BenchmarkAllowed(b *testing.B) {
 		b.Run(fmt.Sprintf("decided/policies=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if !a.decide(id, LoadTable, o, o.ID()) {
+				if a.decide(id, LoadTable, o, o.ID()) != permitted {
 					b.Fatal("denied")
 				}
 			}

@@ -150,6 +150,15 @@ func TestForbidBindsAdmins(t *testing.T) {
 	g.do("POST", "/v1/tables/rename", rename("kept.t", "open.t")).ok()
 }
 
+func TestAForbidThatCannotBeEvaluated(t *testing.T) {
+	g := newGatewayWith(t, settings{policies: `forbid (principal, action == Action::"dropNamespace", resource) when { Namespace::"ns".name == "x" };`})
+	g.namespace("ns", "other")
+	g.do("DELETE", "/v1/namespaces/other", "").refused(403, "ForbiddenException", "ops may not dropNamespace on other")
+	require.Contains(t, g.log.String(), `msg="a policy can't be evaluated" effect=forbid file=test.cedar line=1`)
+	require.InDelta(t, 1, g.counted("piedmont_policy_errors_total", "forbid"), 0)
+	g.do("DELETE", "/v1/namespaces/ns", "").ok()
+}
+
 func TestListsAreFilteredAndPagesFillUp(t *testing.T) {
 	var policies strings.Builder
 	for i := 0; i < 40; i += 10 {

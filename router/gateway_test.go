@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,26 @@ type gateway struct {
 	clock    atomic.Int64 // milliseconds
 	unready  atomic.Bool
 	log      bytes.Buffer
+	metrics  *prometheus.Registry
+}
+
+// counted is the value of a counter with those label values, in the order of their names.
+func (g *gateway) counted(name string, labels ...string) float64 {
+	g.t.Helper()
+	families, err := g.metrics.Gather()
+	require.NoError(g.t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(values, labels) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
 }
 
 // settings are what a test wants otherwise.
@@ -152,7 +173,8 @@ func (g *gateway) route(s settings) *router.Router {
 	}
 	authorizer, err := authz.NewAuthorizer(files)
 	require.NoError(g.t, err)
-	metrics, err := router.NewMetrics(prometheus.NewRegistry())
+	g.metrics = prometheus.NewRegistry()
+	metrics, err := router.NewMetrics(g.metrics)
 	require.NoError(g.t, err)
 	pageKey, err := g.tokens.Derive("page tokens")
 	require.NoError(g.t, err)

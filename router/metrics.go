@@ -7,10 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests by operation and status, and how long they took.
+// Metrics counts requests by operation and status, how long they took, and policies that
+// couldn't be evaluated.
 type Metrics struct {
-	requests  *prometheus.CounterVec
-	durations *prometheus.HistogramVec
+	requests     *prometheus.CounterVec
+	durations    *prometheus.HistogramVec
+	policyErrors *prometheus.CounterVec
 }
 
 // NewMetrics registers the router's metrics.
@@ -23,8 +25,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "piedmont_request_duration_seconds", Help: "Time to answer a request, by operationId.",
 			Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"operation"}),
+		policyErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "piedmont_policy_errors_total", Help: "Policies that couldn't be evaluated for a decision, by effect. A forbid denies then.",
+		}, []string{"effect"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.durations} {
+	for _, c := range []prometheus.Collector{m.requests, m.durations, m.policyErrors} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

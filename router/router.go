@@ -58,9 +58,10 @@ func New(o Options) (*Router, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	rt := &Router{
-		trees: o.Trees, authenticator: o.Authenticator, authorizer: o.Authorizer, pages: pages,
+		trees: o.Trees, authenticator: o.Authenticator, pages: pages,
 		storage: map[string][]byte{}, ready: o.Ready, metrics: o.Metrics, log: o.Logger,
 	}
+	rt.authorizer = o.Authorizer.Reporting(rt.policyError)
 	for name, properties := range o.Storage {
 		if rt.storage[name], err = json.Marshal(properties); err != nil {
 			return nil, fmt.Errorf("router: storage profile %s: %w", name, err)
@@ -68,6 +69,16 @@ func New(o Options) (*Router, error) {
 	}
 	rt.routes()
 	return rt, nil
+}
+
+// policyError counts and logs a policy that couldn't be evaluated.
+func (rt *Router) policyError(e authz.PolicyError) {
+	effect := "permit"
+	if e.Forbid {
+		effect = "forbid"
+	}
+	rt.metrics.policyErrors.WithLabelValues(effect).Inc()
+	rt.log.Error("a policy can't be evaluated", slog.String("effect", effect), slog.String("file", e.File), slog.Int("line", e.Line), slog.String("error", e.Message))
 }
 
 // ServeHTTP serves one request.
