@@ -6,9 +6,9 @@ export GOFLAGS := -trimpath
 bin   := $(PIEDMONT_TEST_CACHE)/build
 tools := $(PIEDMONT_TEST_CACHE)/bin
 
-# Stages and their budgets in seconds, from empty caches. All together stay under 75
-# minutes from empty caches and under 30 warm.
-STAGES := tools:900 build:300 lint:600 unit:900 fuzz:240 differential:1200 storage:180 postgres:300 e2e:600 kit:300 vuln:120
+# Stages and their budgets in seconds, from empty caches: 74 minutes in all. Warm, all of
+# them take less than 30 minutes together, which .ci/stages says when they don't.
+STAGES := tools:600 build:240 lint:420 unit:900 fuzz:300 differential:600 storage:180 postgres:300 e2e:540 kit:240 vuln:120
 
 .PHONY: test test-quick build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -76,7 +76,7 @@ stage-kit:
 
 # The vulnerability database is asked where it can be reached.
 stage-vuln:
-	@if $(tools)/govulncheck ./... ; then :; \
-	elif $(tools)/govulncheck ./... 2>&1 | grep -q 'fetching vulnerabilities'; then \
-	  echo "the vulnerability database can't be reached from here: not checked"; \
-	else exit 1; fi
+	@if out=$$($(tools)/govulncheck ./... 2>&1); then echo "$$out"; echo "--- PASS: govulncheck"; \
+	elif echo "$$out" | grep -q 'fetching vulnerabilities'; then \
+	  echo "--- SKIP: govulncheck: the vulnerability database can't be reached from here"; \
+	else echo "$$out"; exit 1; fi

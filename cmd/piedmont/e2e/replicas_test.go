@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,23 @@ import (
 const (
 	replicas       = 3
 	replicaWriters = 8
-	appendsEach    = 50
 )
+
+// appendsEach is how many rows each writer appends. All writers want the same table, so most
+// tries are in vain; PIEDMONT_TEST_APPENDS asks for more than a run of all tests has time
+// for.
+func appendsEach(t *testing.T) int {
+	t.Helper()
+	n := os.Getenv("PIEDMONT_TEST_APPENDS")
+	if n == "" {
+		return 5
+	}
+	each, err := strconv.Atoi(n)
+	if err != nil || each < 1 {
+		t.Fatalf("PIEDMONT_TEST_APPENDS=%s: want a number", n)
+	}
+	return each
+}
 
 // cluster is replicas on one Postgres, with their tables on S3, behind a balancer that
 // knows nothing of HTTP.
@@ -152,12 +168,14 @@ func (c *cluster) appendFromAll() {
 	p.must("POST", "/v1/namespaces/db/tables", c.key, map[string]any{"name": "shared", "schema": map[string]any{
 		"type": "struct", "schema-id": 0, "fields": []any{map[string]any{"id": 1, "name": "row", "required": false, "type": "string"}},
 	}})
+	each := appendsEach(c.t)
 	var wg sync.WaitGroup
 	for w := range replicaWriters {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			c.t.Log(strings.TrimSpace(c.writer(w)))
+			out := strings.TrimSpace(c.writer(w))
+			c.t.Log(out[strings.LastIndex(out, "\n")+1:])
 		}()
 	}
 	wg.Wait()
@@ -177,14 +195,14 @@ func (c *cluster) appendFromAll() {
 		seen[s.Summary["row"]]++
 	}
 	for w := range replicaWriters {
-		for n := range appendsEach {
+		for n := range each {
 			if row := fmt.Sprintf("%d-%d", w, n); seen[row] != 1 {
 				c.t.Errorf("row %s was appended %d times", row, seen[row])
 			}
 		}
 	}
-	if len(loaded.Metadata.Snapshots) != replicaWriters*appendsEach {
-		c.t.Errorf("%d snapshots, want %d", len(loaded.Metadata.Snapshots), replicaWriters*appendsEach)
+	if len(loaded.Metadata.Snapshots) != replicaWriters*each {
+		c.t.Errorf("%d snapshots, want %d", len(loaded.Metadata.Snapshots), replicaWriters*each)
 	}
 }
 
@@ -194,7 +212,7 @@ func (c *cluster) writer(w int) string {
 	interpreter := filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "venv", "pyiceberg", "bin", "python")
 	cmd := exec.CommandContext(ctx, interpreter, filepath.Join("testdata", "append.py"))
 	cmd.Env = append(os.Environ(), "PIEDMONT_URI="+c.URI, "PIEDMONT_KEY="+c.key, "S3_ENDPOINT="+weed(c.t).S3,
-		fmt.Sprint("WRITER=", w), fmt.Sprint("APPENDS=", appendsEach), "OMP_NUM_THREADS=1", "ARROW_NUM_THREADS=1")
+		fmt.Sprint("WRITER=", w), fmt.Sprint("APPENDS=", appendsEach(c.t)), "OMP_NUM_THREADS=1", "ARROW_NUM_THREADS=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		c.t.Errorf("writer %d: %v\n%s", w, err, out)
@@ -216,7 +234,7 @@ func TestReplicasKilled(t *testing.T) {
 			select {
 			case <-done:
 				return
-			case <-time.After(5 * time.Second):
+			case <-time.After(2 * time.Second):
 				c.restart(i % replicas)
 			}
 		}
