@@ -262,5 +262,5 @@ func TestMetaPagesLost(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, path, ErrDamaged) // not ErrLocked
+	_ = wantOpenError(t, path, ErrDamaged) // not ErrLocked
 }

@@ -61,7 +61,7 @@ func wantOpenError(t *testing.T, path string, want error) error {
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry")
 	r := openTest(t, path)
-	wantOpenError(t, path, ErrLocked)
+	_ = wantOpenError(t, path, ErrLocked)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestOpenMode(t *testing.T) {
 }
 
 func TestOpenMissingFolder(t *testing.T) {
-	wantOpenError(t, filepath.Join(t.TempDir(), "missing", "registry"), os.ErrNotExist)
+	_ = wantOpenError(t, filepath.Join(t.TempDir(), "missing", "registry"), os.ErrNotExist)
 }
 
 func TestOpenOtherThings(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOpenOtherThings(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("this is no registry\n", 2000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, text, ErrDamaged)
+	_ = wantOpenError(t, text, ErrDamaged)
 	if err := os.WriteFile(text, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestOpenOtherThings(t *testing.T) {
 		_, err := tx.CreateBucket([]byte("theirs"))
 		return err
 	})
-	wantOpenError(t, foreign, ErrDamaged)
+	_ = wantOpenError(t, foreign, ErrDamaged)
 	edit(t, foreign, func(tx *bbolt.Tx) error {
 		if b := tx.Bucket([]byte("theirs")); b == nil {
 			t.Error("Open changed a file that isn't ours")

@@ -60,6 +60,7 @@ func (m model) commit(conditions []native.Condition, changes []native.Change) []
 			holds = found != nil && found.Version == c.Version
 		case native.Exists:
 			holds = found != nil
+		case native.Absent, native.PrefixEmpty:
 		}
 		if !holds {
 			failed = append(failed, native.Failure{Condition: c, Found: found})

@@ -54,9 +54,7 @@ func newLossyDisk(t *testing.T) *lossyDisk {
 
 func (d *lossyDisk) attach() {
 	d.t.Helper()
-	root := &loopback.LoopbackRoot{Path: d.live, NewNode: func(r *loopback.LoopbackRoot, _ *loopback.Inode, _ string, _ *syscall.Stat_t) loopback.InodeEmbedder {
-		return &lossyNode{LoopbackNode: loopback.LoopbackNode{RootData: r}, disk: d}
-	}}
+	root := &loopback.LoopbackRoot{Path: d.live}
 	node := &lossyNode{LoopbackNode: loopback.LoopbackNode{RootData: root}, disk: d}
 	root.RootNode = node
 	server, err := loopback.Mount(d.mount, node, &loopback.Options{MountOptions: mountOptions})
@@ -193,6 +191,11 @@ var mountOptions = fuse.MountOptions{DirectMount: true, FsName: "lossy", Name: "
 type lossyNode struct {
 	loopback.LoopbackNode
 	disk *lossyDisk
+}
+
+// WrapChild makes every node below this one lossy too.
+func (n *lossyNode) WrapChild(context.Context, loopback.InodeEmbedder) loopback.InodeEmbedder {
+	return &lossyNode{LoopbackNode: loopback.LoopbackNode{RootData: n.RootData}, disk: n.disk}
 }
 
 func (n *lossyNode) path() string { return filepath.Join(n.disk.live, n.Path(n.Root())) }
