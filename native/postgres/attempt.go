@@ -22,7 +22,7 @@ const (
 	undone         // surely not applied; may be tried again
 	fenced         // as undone, after the connection was lost
 	lacking        // as undone: there was nothing to delete
-	stale          // as undone: the receipt's minute has passed, or a row of the guard is gone
+	stale          // as undone: the receipt's minute may have passed, or a row of the guard be gone
 )
 
 // attempt tries a commit once. Until it has a connection ctx may end it, not later.
@@ -35,7 +35,7 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 	defer cancel()
 	id := r.newReceipt()
 	var at int
-	steps := r.statements(p, id)
+	steps, sure := r.statements(p, id)
 	if err := r.prepare(begun, conn, steps); err != nil {
 		conn.Release()
 		if refused(err) {
@@ -44,17 +44,17 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 		return undone, database(err)
 	}
 	if !p.hopeless {
-		at, err = send(begun, conn, steps)
+		at, err = send(begun, conn, steps, sure)
 	}
 	switch {
 	case err == nil && !p.hopeless:
 		conn.Release()
 		return applied, nil
-	case p.hopeless, surelyUndone(err, at, len(steps)):
+	case p.hopeless, surelyUndone(err, at, sure):
 		defer conn.Release()
 		f := condition
 		if !p.hopeless {
-			f = faultOf(steps[at], err)
+			f = faultOf(steps, at, err)
 		}
 		return settle(begun, conn, f, conditions, err)
 	}
@@ -77,11 +77,16 @@ func (r *Registry) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, nil
 }
 
-// statements are all of a commit. The receipt is first, so that whoever asks for it
-// waits for the commit from its beginning. Before any row the guard is locked, in the
-// order of classes; see DESIGN.md.
-func (r *Registry) statements(p *plan, id receipt) []step {
-	steps := make([]step, 0, len(p.steps)+5)
+// statements are all of a commit. While it is at one of the first, as many as sure says,
+// an error surely undoes it. The receipt is first, so that whoever asks for it waits for
+// the commit from its beginning. Before any row the guard is locked, in the order of
+// classes; see DESIGN.md. What most commits are, the swap of one record, is one statement.
+func (r *Registry) statements(p *plan, id receipt) (steps []step, sure int) {
+	if p.isSwap() {
+		args := append(p.steps[0].args[:4:4], id.minute, id.id[:])
+		return []step{{sql: loneSwapSQL, args: args, fault: condition}}, 1
+	}
+	steps = make([]step, 0, len(p.steps)+5)
 	steps = append(steps, step{sql: r.begin}, step{sql: receiptSQL, args: []any{id.minute, id.id[:]}})
 	for class, held := range p.guard {
 		switch held {
@@ -97,7 +102,7 @@ func (r *Registry) statements(p *plan, id receipt) []step {
 		steps = append(steps, step{sql: emptySQL, args: []any{p.low, p.high}, fault: condition})
 	}
 	steps = append(steps, p.steps...)
-	return append(steps, step{sql: commitSQL})
+	return append(steps, step{sql: commitSQL}), len(steps)
 }
 
 // prepare prepares, once on each connection, what a commit may need. The driver's own
@@ -120,36 +125,41 @@ func (r *Registry) prepare(ctx context.Context, conn *pgxpool.Conn, steps []step
 }
 
 // send runs statements in one round trip. Where one fails, the ones after it aren't run,
-// and at is its index.
-func send(ctx context.Context, conn *pgxpool.Conn, steps []step) (at int, err error) {
+// and at is its index; it is their number where the transaction failed at its end. What
+// comes after COMMIT was answered isn't looked at.
+func send(ctx context.Context, conn *pgxpool.Conn, steps []step, sure int) (at int, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range steps {
 		batch.Queue(s.sql, s.args...)
 	}
 	results := conn.SendBatch(ctx, batch)
-	defer func() { _ = results.Close() }() // repeats the error, or comes after COMMIT was answered
 	for at = range steps {
 		if _, err = results.Exec(); err != nil {
+			_ = results.Close() // repeats the error
 			return at, err
 		}
 	}
-	return 0, nil
+	if err = results.Close(); sure < len(steps) {
+		return 0, nil
+	}
+	return len(steps), err
 }
 
-// surelyUndone tells whether a commit of n statements that failed at one of them can't
-// have been applied. COMMIT itself may fail after the fact, except by colliding.
-func surelyUndone(err error, at, n int) bool {
+// surelyUndone tells whether a commit that failed at a statement can't have been
+// applied. Its end may fail after the fact, except by colliding.
+func surelyUndone(err error, at, sure int) bool {
 	if pgconn.SafeToRetry(err) {
 		return true
 	}
-	return refused(err) && (at < n-1 || collided(err))
+	return refused(err) && code(err) != codeOutcomeUnknown && (at < sure || collided(err))
 }
 
 // faultOf is what the failure of a statement means.
-func faultOf(s step, err error) fault {
+func faultOf(steps []step, at int, err error) fault {
 	switch c := code(err); {
-	case c == codeDivisionByZero, c == codeUniqueViolation && s.sql == insertSQL:
-		return s.fault
+	case at == len(steps):
+	case c == codeDivisionByZero, c == codeUniqueViolation && steps[at].sql == insertSQL:
+		return steps[at].fault
 	}
 	return unexpected
 }
@@ -164,7 +174,8 @@ func settle(ctx context.Context, conn *pgxpool.Conn, f fault, conditions []nativ
 		case len(failures) > 0:
 			return failed, &native.ConflictError{Failures: failures}
 		}
-		return undone, errors.New("conditions fail and hold again in turn")
+		// They changed since, or it was the receipt that failed.
+		return stale, errors.New("conditions fail and hold again in turn")
 	}
 	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = conn.Exec(ctx, rollbackSQL) // the pool drops a connection whose transaction isn't over

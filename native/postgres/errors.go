@@ -17,6 +17,7 @@ const (
 	codeFailedTransaction    = "25P02"
 	codeSerializationFailure = "40001"
 	codeDeadlock             = "40P01"
+	codeOutcomeUnknown       = "40003" // of distributed engines
 	codeUndefinedColumn      = "42703"
 	codeUndefinedTable       = "42P01"
 	codeDuplicateTable       = "42P07"

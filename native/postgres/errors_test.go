@@ -27,7 +27,7 @@ func (unsent) SafeToRetry() bool { return true }
 
 // TestSurelyUndone: whatever isn't surely undone is asked about.
 func TestSurelyUndone(t *testing.T) {
-	const last = 4 // COMMIT, of five statements
+	const last = 4 // COMMIT
 	for name, c := range map[string]struct {
 		err  error
 		at   int
@@ -40,6 +40,7 @@ func TestSurelyUndone(t *testing.T) {
 		"serialization":             {answered("ERROR", "40001"), 3, true},
 		"serialization at COMMIT":   {answered("ERROR", "40001"), last, true},
 		"ambiguous at COMMIT":       {answered("ERROR", "40003"), last, false},
+		"ambiguous":                 {answered("ERROR", "40003"), 1, false},
 		"unknown error at COMMIT":   {answered("ERROR", "XX000"), last, false},
 		"shut down":                 {answered("FATAL", "57P01"), 3, false},
 		"shut down at COMMIT":       {answered("FATAL", "57P01"), last, false},
@@ -50,7 +51,7 @@ func TestSurelyUndone(t *testing.T) {
 		"nothing sent":              {fmt.Errorf("x: %w", unsent{}), 0, true},
 		"nothing sent, says COMMIT": {unsent{}, last, true},
 	} {
-		if got := surelyUndone(c.err, c.at, last+1); got != c.want {
+		if got := surelyUndone(c.err, c.at, last); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestFaultOf(t *testing.T) {
 		"collision":         {step{sql: swapSQL, fault: condition}, answered("ERROR", "40001"), unexpected},
 		"full":              {step{sql: insertSQL, fault: condition}, answered("ERROR", "53100"), unexpected},
 	} {
-		if got := faultOf(c.step, c.err); got != c.want {
+		if got := faultOf([]step{c.step}, 0, c.err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

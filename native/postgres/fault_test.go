@@ -26,6 +26,11 @@ func afar(t *testing.T, o Options) (n *network, r, near *Registry) {
 	if err := r.Commit(t.Context(), nil, []native.Change{put("a", "before")}); err != nil {
 		t.Fatal(err)
 	}
+	for range 2 {
+		if err := r.Commit(t.Context(), shapes(t, r)["one statement"], []native.Change{put("a", "before")}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return n, r, near
 }
 
@@ -38,55 +43,75 @@ func valueOf(t *testing.T, r *Registry, key native.Key) string {
 	return string(rec.Value)
 }
 
+// shapes are conditions under which a commit of one record is sent in different ways.
+func shapes(t *testing.T, r *Registry) map[string][]native.Condition {
+	t.Helper()
+	rec, _, err := r.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]native.Condition{"several statements": nil, "one statement": {{Kind: native.AtVersion, Key: "a", Version: rec.Version}}}
+}
+
 // TestLostAnswer loses the answer to a commit that was applied. It is found out.
 func TestLostAnswer(t *testing.T) {
-	n, r, near := afar(t, Options{})
-	heal := n.ails("timeout", "downstream", map[string]int{"timeout": 100})
-	done := start(func() error { return r.Commit(t.Context(), nil, []native.Change{put("a", "after")}) })
-	if err, ok := finished(done); ok {
-		t.Fatalf("an answer came: %v", err)
-	}
-	if v := valueOf(t, near, "a"); v != "after" {
-		t.Fatalf("the commit wasn't applied: %q", v)
-	}
-	// Whoever writes now must not be taken for the commit.
-	if err := near.Commit(t.Context(), nil, []native.Change{put("a", "later")}); err != nil {
-		t.Fatal(err)
-	}
-	heal()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if v := valueOf(t, near, "a"); v != "later" {
-		t.Fatalf("the commit was applied twice: %q", v)
+	for _, shape := range []string{"several statements", "one statement"} {
+		t.Run(shape, func(t *testing.T) {
+			n, r, near := afar(t, Options{})
+			conditions := shapes(t, near)[shape]
+			heal := n.ails("timeout", "downstream", map[string]int{"timeout": 100})
+			done := start(func() error { return r.Commit(t.Context(), conditions, []native.Change{put("a", "after")}) })
+			if err, ok := finished(done); ok {
+				t.Fatalf("an answer came: %v", err)
+			}
+			if v := valueOf(t, near, "a"); v != "after" {
+				t.Fatalf("the commit wasn't applied: %q", v)
+			}
+			// Whoever writes now must not be taken for the commit.
+			if err := near.Commit(t.Context(), nil, []native.Change{put("a", "later")}); err != nil {
+				t.Fatal(err)
+			}
+			heal()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if v := valueOf(t, near, "a"); v != "later" {
+				t.Fatalf("the commit was applied twice: %q", v)
+			}
+		})
 	}
 }
 
 // TestLostQuestion loses a commit on its way. It is found out and the commit sent again,
 // but not for a caller who has left.
 func TestLostQuestion(t *testing.T) {
-	for name, leaves := range map[string]bool{"caller waits": false, "caller left": true} {
-		t.Run(name, func(t *testing.T) {
-			n, r, near := afar(t, Options{})
-			heal := n.ails("timeout", "upstream", map[string]int{"timeout": 100})
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			done := start(func() error { return r.Commit(ctx, nil, []native.Change{put("a", "after")}) })
-			if err, ok := finished(done); ok {
-				t.Fatalf("an answer came: %v", err)
-			}
-			if leaves {
-				leave()
-			}
-			heal()
-			err := <-done
-			if !leaves && err != nil || leaves && (!errors.Is(err, native.ErrNotApplied) || !errors.Is(err, context.Canceled)) {
-				t.Fatal(err)
-			}
-			if v := valueOf(t, near, "a"); (v == "after") == leaves {
-				t.Fatalf("error is %v, the value %q", err, v)
-			}
-		})
+	for _, shape := range []string{"several statements", "one statement"} {
+		for name, leaves := range map[string]bool{"caller waits": false, "caller left": true} {
+			t.Run(shape+", "+name, func(t *testing.T) { loseQuestion(t, shape, leaves) })
+		}
+	}
+}
+
+func loseQuestion(t *testing.T, shape string, leaves bool) {
+	n, r, near := afar(t, Options{})
+	conditions := shapes(t, near)[shape]
+	heal := n.ails("timeout", "upstream", map[string]int{"timeout": 100})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	done := start(func() error { return r.Commit(ctx, conditions, []native.Change{put("a", "after")}) })
+	if err, ok := finished(done); ok {
+		t.Fatalf("an answer came: %v", err)
+	}
+	if leaves {
+		leave()
+	}
+	heal()
+	err := <-done
+	if !leaves && err != nil || leaves && (!errors.Is(err, native.ErrNotApplied) || !errors.Is(err, context.Canceled)) {
+		t.Fatal(err)
+	}
+	if v := valueOf(t, near, "a"); (v == "after") == leaves {
+		t.Fatalf("error is %v, the value %q", err, v)
 	}
 }
 

@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"errors"
 	"testing"
 
 	"piedmont/native"
@@ -55,11 +56,24 @@ func TestRegistrySerializable(t *testing.T) {
 // TestRegistryExecModes runs the suite without prepared statements, as poolers that
 // share connections between transactions need it.
 func TestRegistryExecModes(t *testing.T) {
-	for _, mode := range []string{"exec", "cache_describe", "simple_protocol"} {
+	for _, mode := range []string{"exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			registrytest.Run(t, func(t *testing.T) native.Registry {
 				return openTest(t, withOption(t, newSchema(t), "default_query_exec_mode", mode))
 			})
 		})
+	}
+}
+
+// TestConflictDescribed finds what a conflict is about where the driver asks the server
+// about a statement the first time: not in a transaction that failed.
+func TestConflictDescribed(t *testing.T) {
+	r := openTest(t, withOption(t, newSchema(t), "default_query_exec_mode", "cache_describe"))
+	for range 3 {
+		var conflict *native.ConflictError
+		err := r.Commit(t.Context(), []native.Condition{{Kind: native.Exists, Key: "a"}}, []native.Change{put("b", "")})
+		if !errors.As(err, &conflict) || len(conflict.Failures) != 1 {
+			t.Fatalf("error is %v, want a conflict", err)
+		}
 	}
 }

@@ -147,6 +147,11 @@ func (p *plan) add(w wish, careful bool) {
 	}
 }
 
+// isSwap tells whether all there is to do is to change one record at a version.
+func (p *plan) isSwap() bool {
+	return len(p.steps) == 1 && p.steps[0].sql == swapSQL && len(p.low) == 0
+}
+
 func (p *plan) do(f fault, sql string, args ...any) {
 	p.steps = append(p.steps, step{sql: sql, args: args, fault: f})
 }

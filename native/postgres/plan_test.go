@@ -117,12 +117,33 @@ func TestHopeless(t *testing.T) {
 func TestStatements(t *testing.T) {
 	r := &Registry{begin: beginReadCommitted}
 	p := newPlan([]native.Condition{on(native.PrefixEmpty, "b")}, []native.Change{write("c"), write("a")}, false)
+	steps, sure := r.statements(p, receipt{})
 	var got []string
-	for _, s := range r.statements(p, receipt{}) {
+	for _, s := range steps {
 		got = append(got, s.sql)
 	}
 	want := []string{beginReadCommitted, receiptSQL, shareGuardSQL, holdGuardSQL, shareGuardSQL, emptySQL, putSQL, putSQL, commitSQL}
-	if !slices.Equal(got, want) {
-		t.Fatalf("statements:\n%s", strings.Join(got, "\n"))
+	if !slices.Equal(got, want) || sure != len(want)-1 {
+		t.Fatalf("sure of %d statements:\n%s", sure, strings.Join(got, "\n"))
+	}
+}
+
+// TestLoneSwap: what most commits are is one statement, and nothing else is.
+func TestLoneSwap(t *testing.T) {
+	r := &Registry{begin: beginReadCommitted}
+	swap, change := on(native.AtVersion, "a"), write("a")
+	steps, sure := r.statements(newPlan([]native.Condition{swap}, []native.Change{change}, false), receipt{})
+	if len(steps) != 1 || sure != 1 || steps[0].sql != loneSwapSQL || len(steps[0].args) != 6 {
+		t.Fatal(steps, sure)
+	}
+	for name, p := range map[string]*plan{
+		"two conditions": newPlan([]native.Condition{swap, on(native.Exists, "b")}, []native.Change{change}, false),
+		"two changes":    newPlan([]native.Condition{swap}, []native.Change{change, write("b")}, false),
+		"a prefix":       newPlan([]native.Condition{swap, on(native.PrefixEmpty, "b")}, []native.Change{change}, false),
+		"another kind":   newPlan([]native.Condition{on(native.Exists, "a")}, []native.Change{change}, false),
+	} {
+		if steps, sure := r.statements(p, receipt{}); len(steps) < 4 || sure != len(steps)-1 {
+			t.Errorf("%s: %d statements, sure of %d", name, len(steps), sure)
+		}
 	}
 }

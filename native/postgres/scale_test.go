@@ -39,6 +39,7 @@ func TestPlans(t *testing.T) {
 		{putSQL, `'\x00', '\x00', '\x00'`},
 		{updateSQL, `'\x00', '\x00', '\x00'`},
 		{swapSQL, `'\x00', '\x00', '\x00', '\x00'`},
+		{loneSwapSQL, `'\x00', '\x00', '\x00', '\x00', now(), '\x00'`},
 		{deleteSQL, `'\x00'`},
 		{deleteOneSQL, `'\x00'`},
 		{deleteAtSQL, `'\x00', '\x00'`},

@@ -36,6 +36,13 @@ const (
 		WHERE key = $1::bytea RETURNING 1) SELECT 1 / count(*) FROM u`
 	swapSQL = note + `WITH u AS (UPDATE piedmont_records SET version = $2::bytea, value = $3::bytea
 		WHERE key = $1::bytea AND version = $4::bytea RETURNING 1) SELECT 1 / count(*) FROM u`
+	// A commit that does no more than this is one statement, which is a transaction.
+	loneSwapSQL = note + `WITH u AS (UPDATE piedmont_records SET version = $2::bytea, value = $3::bytea
+			WHERE key = $1::bytea AND version = $4::bytea RETURNING 1),
+		r AS (INSERT INTO piedmont_receipts (minute, id, fenced)
+			SELECT $5::timestamptz, $6::bytea, false FROM u WHERE $5::timestamptz >= clock_timestamp() - interval '5 minutes' RETURNING 1)
+		SELECT 1 / count(*) FROM r`
+
 	deleteSQL    = `DELETE FROM piedmont_records WHERE key = $1::bytea`
 	deleteOneSQL = note + `WITH d AS (DELETE FROM piedmont_records WHERE key = $1::bytea RETURNING 1) SELECT 1 / count(*) FROM d`
 	deleteAtSQL  = note + `WITH d AS (DELETE FROM piedmont_records
