@@ -190,7 +190,7 @@ func TestCreatingByCommitNeedsCreateTable(t *testing.T) {
 	create := `"updates":[{"action":"add-schema","schema":` + schema + `},{"action":"set-current-schema","schema-id":-1},{"action":"add-spec","spec":{"fields":[]}},{"action":"set-default-spec","spec-id":-1},{"action":"add-sort-order","sort-order":{"order-id":0,"fields":[]}},{"action":"set-default-sort-order","sort-order-id":-1}]`
 	before := g.state()
 	for _, requirement := range []string{`"type":"assert-create"`, `"type":"assert-create"`, `"\u0074ype":"assert\u002dcreate"`} {
-		g.as(etl, "POST", "/v1/namespaces/ns/tables/new", `{"requirements":[{`+requirement+`}],`+create+`}`).refused(403, "ForbiddenException", "etl may not updateTable")
+		g.as(etl, "POST", "/v1/namespaces/ns/tables/new", `{"requirements":[{`+requirement+`}],`+create+`}`).refused(403, "ForbiddenException", "etl may not createTable on ns.new")
 	}
 	g.as(etl, "POST", "/v1/namespaces/ns/tables/new", `{"requirement\u0073":[{"type":"assert-create"}],`+create+`}`).refused(403, "ForbiddenException")
 	update := `"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`
@@ -199,6 +199,7 @@ func TestCreatingByCommitNeedsCreateTable(t *testing.T) {
 		`"requirements":[{"type":"assert-last-assigned-field-id","last-assigned-field-id":2,"TYPE":"assert-create"}],`, `"Requirements":[{"type":"assert-create"}],`,
 	} {
 		g.as(nobody, "POST", tableT, `{`+requirements+update).refused(403, "ForbiddenException", "nobody may not updateTable")
+		g.as(nobody, "POST", commitPath, `{"table-changes":[{"identifier":{"namespace":["ns"],"name":"t"},`+requirements+update+`]}`).refused(403, "ForbiddenException", "nobody may not updateTable on ns.t")
 	}
 	for _, twice := range []string{
 		`"requirements":[{"type":"assert-create"}],"requirements":[],`, `"requirements":[],"requirements":[{"type":"assert-create"}],`,

@@ -95,7 +95,7 @@ func (rt *Router) may(c *call, action authz.Action, o authz.Object, t mounts.Tar
 		return nil
 	}
 	if rt.visible(c, o, t) {
-		return forbidden(c, o)
+		return forbidden(c, action, o)
 	}
 	return absent(c, o)
 }
@@ -106,7 +106,7 @@ func (rt *Router) mayCreate(c *call, action authz.Action, o authz.Object) error 
 	if rt.authorizer.Allowed(c.identity, action, o) {
 		return nil
 	}
-	return forbidden(c, o)
+	return forbidden(c, action, o)
 }
 
 // visible decides whether the caller may know that the object exists.
@@ -117,10 +117,10 @@ func (rt *Router) visible(c *call, o authz.Object, t mounts.Target) bool {
 	return rt.authorizer.Visible(c.identity, o)
 }
 
-func forbidden(c *call, o authz.Object) error {
+func forbidden(c *call, action authz.Action, o authz.Object) error {
 	return &mounts.Error{
 		Kind: mounts.Forbidden, Op: c.operation, Name: dotted(o),
-		Detail: "Forbidden: " + c.identity.Caller.Principal + " may not " + c.operation + " on {name}",
+		Detail: "Forbidden: " + c.identity.Caller.Principal + " may not " + string(action) + " on {name}",
 	}
 }
 
