@@ -146,7 +146,7 @@ func TestOpenFormats(t *testing.T) {
 	t.Run("no records", func(t *testing.T) {
 		path := filled(t)
 		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(recordsBucket)) })
-		wantOpenError(t, path, ErrDamaged)
+		_ = wantOpenError(t, path, ErrDamaged)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestOpenTruncated(t *testing.T) {
 		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantOpenError(t, path, ErrDamaged)
+		_ = wantOpenError(t, path, ErrDamaged)
 	}
 }
 
