@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 // TestKeyWithoutAPolicy sends every operation as a principal that no policy names: nothing
@@ -132,6 +134,53 @@ func TestConditionsShowNoPlaceToOthers(t *testing.T) {
 		g.as(nobody, "GET", "/v1/config?warehouse="+prefix, "").refused(404, "NoSuchWarehouseException")
 	}
 	g.as(etl, "GET", "/v1/namespaces/corp", "").refused(404, "NoSuchNamespaceException")
+}
+
+// TestPlacesOnTheWayKeepTheirProperties: who only passes through an ancestor of a mount
+// point, which is a namespace like others, sees that it is there and nothing of it.
+func TestPlacesOnTheWayKeepTheirProperties(t *testing.T) {
+	policy := `permit (principal == User::"etl", action in Action::"read", resource in Namespace::"%s");`
+	g := newGatewayWith(t, settings{policies: fmt.Sprintf(policy, "corp.old.db1")})
+	g.do("POST", "/v1/namespaces/corp/properties", `{"updates":{"owner":"boss"}}`).ok()
+	require.Equal(t, map[string]any{"owner": "boss"}, g.do("GET", "/v1/namespaces/corp", "").ok().member("properties"))
+	require.Equal(t, map[string]any{}, g.as(etl, "GET", "/v1/namespaces/corp", "").ok().member("properties"))
+	require.Equal(t, 204, g.as(etl, "HEAD", "/v1/namespaces/corp", "").Code)
+
+	// The same where the way leads through a read-only mount, which isn't asked.
+	around := newSource()
+	g = newGatewayWith(t, settings{policies: fmt.Sprintf(policy, "far.db1.here"), points: []mounts.Point{
+		{At: mounts.Namespace{"far"}, Kind: "rest", Mount: around}, {At: mounts.Namespace{"far", "db1", "here"}, Kind: "rest", Mount: newSource()},
+	}})
+	require.Equal(t, map[string]any{"owner": "old"}, g.do("GET", "/v1/namespaces/far%1Fdb1", "").ok().member("properties"))
+	around.forget()
+	require.Equal(t, map[string]any{}, g.as(etl, "GET", "/v1/namespaces/far%1Fdb1", "").ok().member("properties"))
+	require.Equal(t, 204, g.as(etl, "HEAD", "/v1/namespaces/far%1Fdb1", "").Code)
+	require.Empty(t, around.forget())
+}
+
+// TestForbidHoldsAtPlacesOnTheWay: the root, mount points and what lies above them may be
+// listed without a permit, but not against a forbid.
+func TestForbidHoldsAtPlacesOnTheWay(t *testing.T) {
+	g := newGatewayWith(t, settings{policies: `
+		permit (principal == User::"etl", action in Action::"read", resource in Namespace::"corp.old.db1");
+		forbid (principal, action in [Action::"listNamespaces", Action::"listTables", Action::"listViews", Action::"loadNamespaceMetadata"], resource)
+		when { resource in [Namespace::"legacy", Namespace::"corp"] } unless { resource in Namespace::"corp.old.db1" };
+		forbid (principal == User::"etl", action == Action::"listNamespaces", resource == Namespace::"");`})
+	for _, who := range []string{ops, etl} {
+		for _, place := range []string{"corp", "corp%1Fold"} {
+			require.Equal(t, 204, g.as(who, "HEAD", "/v1/namespaces/"+place, "").Code)
+			for action, target := range map[string]string{
+				"listNamespaces": "?parent=" + place, "listTables": "/" + place + "/tables", "listViews": "/" + place + "/views", "loadNamespaceMetadata": "/" + place,
+			} {
+				g.as(who, "GET", "/v1/namespaces"+target, "").refused(403, "ForbiddenException", "may not "+action+" on corp")
+			}
+		}
+	}
+	g.as(etl, "GET", "/v1/namespaces/corp%1Fold%1Fdb1/tables", "").ok()
+	g.as(etl, "GET", "/v1/namespaces", "").refused(403, "ForbiddenException", "etl may not listNamespaces on")
+	g.do("GET", "/v1/namespaces", "").ok()
+	g.do("GET", "/v1/namespaces?parent=legacy", "").refused(403, "ForbiddenException")
+	g.as(etl, "GET", "/v1/namespaces?parent=legacy", "").refused(404, "NoSuchNamespaceException")
 }
 
 func TestForbidBindsAdmins(t *testing.T) {

@@ -111,10 +111,22 @@ func (rt *Router) mayCreate(c *call, action authz.Action, o authz.Object) error 
 
 // visible decides whether the caller may know that the object exists.
 func (rt *Router) visible(c *call, o authz.Object, t mounts.Target) bool {
-	if o.Type == authz.Namespace && t.Place != mounts.Inside {
-		return len(o.Path) == 0 || rt.authorizer.LeadsToVisible(c.identity, o)
+	return rt.leads(c, o, t) || rt.authorizer.Visible(c.identity, o)
+}
+
+// leads says whether the object is a place on the way to something that the caller may see:
+// the root, a mount point, or what lies above one.
+func (rt *Router) leads(c *call, o authz.Object, t mounts.Target) bool {
+	if o.Type != authz.Namespace || t.Place == mounts.Inside && len(t.Path) > 0 {
+		return false
 	}
-	return rt.authorizer.Visible(c.identity, o)
+	return len(o.Path) == 0 || rt.authorizer.LeadsToVisible(c.identity, o)
+}
+
+// mayPass says whether the caller may list or read the object without a permit, as a place
+// on the way to something else. An explicit forbid wins, but not over its being there.
+func (rt *Router) mayPass(c *call, action authz.Action, o authz.Object, t mounts.Target) bool {
+	return rt.leads(c, o, t) && (action == authz.NamespaceExists || !rt.authorizer.Forbidden(c.identity, action, o))
 }
 
 func forbidden(c *call, action authz.Action, o authz.Object) error {

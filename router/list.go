@@ -107,14 +107,12 @@ func (rt *Router) listNamespaces(w http.ResponseWriter, r *http.Request, c *call
 }
 
 // mayList decides whether a namespace may be listed. Where a mount point lies at or below
-// it, whoever sees anything below may list, and gets what they see.
+// it, whoever sees anything below may list, and gets what they see, unless a policy forbids
+// just that.
 func (rt *Router) mayList(c *call, action authz.Action, t mounts.Target) error {
 	o := authz.NamespaceOf(t)
-	if t.Place != mounts.Inside || len(t.Path) == 0 {
-		if rt.visible(c, o, t) {
-			return nil
-		}
-		return absent(c, o)
+	if rt.mayPass(c, action, o, t) {
+		return nil
 	}
 	return rt.may(c, action, o, t)
 }

@@ -50,11 +50,7 @@ func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *cal
 }
 
 func (rt *Router) loadNamespace(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedNamespace(r, c, authz.LoadNamespaceMetadata)
-	if err != nil {
-		return err
-	}
-	properties, err := c.tree.LoadNamespace(r.Context(), c.identity.Caller, t)
+	t, properties, err := rt.readNamespace(r, c, authz.LoadNamespaceMetadata)
 	if err != nil {
 		return err
 	}
@@ -62,14 +58,29 @@ func (rt *Router) loadNamespace(w http.ResponseWriter, r *http.Request, c *call)
 }
 
 func (rt *Router) namespaceExists(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedNamespace(r, c, authz.NamespaceExists)
-	if err != nil {
-		return err
-	}
-	if _, err := c.tree.LoadNamespace(r.Context(), c.identity.Caller, t); err != nil {
+	if _, _, err := rt.readNamespace(r, c, authz.NamespaceExists); err != nil {
 		return err
 	}
 	return noContent(w)
+}
+
+// readNamespace resolves the path's namespace, decides, and reads its properties. A place
+// that leads to what the caller may see is no secret to them: without a permit it is there
+// and seems to have no properties, and its mount isn't asked.
+func (rt *Router) readNamespace(r *http.Request, c *call, action authz.Action) (mounts.Target, map[string]string, error) {
+	t, err := c.namespaceTarget(r)
+	if err != nil {
+		return t, nil, err
+	}
+	o := authz.NamespaceOf(t)
+	if !rt.authorizer.Allowed(c.identity, action, o) && rt.mayPass(c, action, o, t) {
+		return t, map[string]string{}, nil
+	}
+	if err := rt.may(c, action, o, t); err != nil {
+		return t, nil, err
+	}
+	properties, err := c.tree.LoadNamespace(r.Context(), c.identity.Caller, t)
+	return t, properties, err
 }
 
 func (rt *Router) dropNamespace(w http.ResponseWriter, r *http.Request, c *call) error {
@@ -84,19 +95,13 @@ func (rt *Router) dropNamespace(w http.ResponseWriter, r *http.Request, c *call)
 	return noContent(w)
 }
 
-// authorizedNamespace resolves the path's namespace and decides. A mount point's own
-// existence and its empty properties are no secret to whoever sees something below it.
+// authorizedNamespace resolves the path's namespace and decides.
 func (rt *Router) authorizedNamespace(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
 	t, err := c.namespaceTarget(r)
 	if err != nil {
 		return t, err
 	}
-	o := authz.NamespaceOf(t)
-	readsPlace := action == authz.NamespaceExists || action == authz.LoadNamespaceMetadata
-	if readsPlace && t.Place != mounts.Inside && rt.visible(c, o, t) {
-		return t, nil
-	}
-	return t, rt.may(c, action, o, t)
+	return t, rt.may(c, action, authz.NamespaceOf(t), t)
 }
 
 func orEmpty(properties map[string]string) map[string]string {
