@@ -66,7 +66,7 @@ func begin(waiting []*pending) (batch, later []*pending) {
 
 // chain applies the commits one after another. rest are those that would make the batch
 // too large.
-func (c *Catalog) chain(p pointer, base *metadata.Document, batch []*pending) (chain []*link, rest []*pending) {
+func (c *Catalog) chain(ctx context.Context, p pointer, base *metadata.Document, batch []*pending) (chain []*link, rest []*pending) {
 	current, location, size := base, p.Metadata, 0
 	for i, waiting := range batch {
 		if size > maxBatchBytes {
@@ -74,7 +74,7 @@ func (c *Catalog) chain(p pointer, base *metadata.Document, batch []*pending) (c
 		}
 		l := &link{pending: waiting}
 		chain = append(chain, l)
-		next, changed, err := c.apply(current, location, waiting.commit)
+		next, changed, err := c.apply(ctx, p, current, location, waiting.commit)
 		if err != nil {
 			l.err = err
 			continue

@@ -94,10 +94,7 @@ func (c *Catalog) relocating(ctx context.Context, from, to pointer) (changeset, 
 		return changeset{}, nil // another spelling of the same place
 	}
 	var s changeset
-	var own Key
-	if err == nil {
-		own = locationKey(source, c.id, from.Object)
-	}
+	own := c.ownPlace(from)
 	if own != "" && !stays {
 		s.changes = append(s.changes, remove(own))
 	}
@@ -107,4 +104,13 @@ func (c *Catalog) relocating(ctx context.Context, from, to pointer) (changeset, 
 	where, err := encode(place{UUID: to.UUID})
 	s.changes = append(s.changes, put(locationKey(target, c.id, from.Object), where))
 	return s, err
+}
+
+// ownPlace is the key of a table in the index of locations.
+func (c *Catalog) ownPlace(p pointer) Key {
+	l, err := vend.ParseLocation(p.Location)
+	if err != nil {
+		return ""
+	}
+	return locationKey(l, c.id, p.Object)
 }

@@ -54,7 +54,7 @@ func (c *Catalog) built(ctx context.Context, op string, id mounts.Identifier, co
 	if err != nil {
 		return nil, err
 	}
-	return d, c.checkPlaces(d)
+	return d, c.checkNewPlaces(ctx, op, d, nil, "")
 }
 
 // commitBatch carries out commits to one table in their order, each on the result of the
@@ -74,7 +74,7 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 		answer(batch, err)
 		return again
 	}
-	chain, rest := c.chain(p, base, batch)
+	chain, rest := c.chain(ctx, p, base, batch)
 	again = append(rest, again...)
 	chain, failed := writeChain(ctx, chain)
 	again = append(c.unwritten(ctx, chain, failed), again...)
@@ -93,8 +93,9 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 	return again
 }
 
-// apply checks one commit's requirements against a document and applies its updates.
-func (c *Catalog) apply(d *metadata.Document, location string, commit *metadata.Commit) (*metadata.Document, bool, error) {
+// apply checks one commit's requirements against a document of the pointer's table and
+// applies its updates.
+func (c *Catalog) apply(ctx context.Context, p pointer, d *metadata.Document, location string, commit *metadata.Commit) (*metadata.Document, bool, error) {
 	var next *metadata.Document
 	changed := false
 	err := d.CheckRequirements(commit.Requirements)
@@ -107,7 +108,7 @@ func (c *Catalog) apply(d *metadata.Document, location string, commit *metadata.
 	if err != nil || !changed {
 		return nil, false, err
 	}
-	return next, true, c.checkPlaces(next)
+	return next, true, c.checkNewPlaces(ctx, "updateTable", next, d, c.ownPlace(p))
 }
 
 // acknowledge answers a chain whose swap is durable: each commit with the document it

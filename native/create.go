@@ -32,7 +32,7 @@ func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id moun
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkPlaces(d); err != nil {
+	if err := c.checkNewPlaces(ctx, op, d, nil, ""); err != nil {
 		return nil, err
 	}
 	if request.StageCreate {
@@ -127,30 +127,6 @@ func safeSegment(name string) string {
 	return safe[:min(len(safe), maxSegment)]
 }
 
-// placeProperties are the properties that say where files of a table go.
-var placeProperties = []string{"write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"}
-
-// checkPlaces refuses a document that leads outside the mount's storage profiles.
-func (c *Catalog) checkPlaces(d document) error {
-	if _, _, err := c.storage.Find(d.Location()); err != nil {
-		return err
-	}
-	for _, name := range placeProperties {
-		value, ok := d.Property(name)
-		if !ok {
-			continue
-		}
-		if _, _, err := c.storage.Find(value); err != nil {
-			var e *mounts.Error
-			if errors.As(err, &e) {
-				return &mounts.Error{Kind: e.Kind, Op: e.Op, Detail: "Property " + name + ": " + e.Detail}
-			}
-			return err
-		}
-	}
-	return nil
-}
-
 // create writes the first metadata file of a table or view and enters it in the registry.
 func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, t objectType, caller mounts.Caller, d document) (*mounts.Table, error) {
 	f, err := c.name(d, "")
@@ -196,54 +172,4 @@ func enterConflict(op string, id mounts.Identifier, t objectType, lost *Conflict
 	case PrefixEmpty, AtVersion: // a table came or went in this place: look again
 	}
 	return errLost
-}
-
-// apart gives the conditions under which no other live table lies in or around a
-// location. A table of the same uuid at the very same location is the same table under
-// another name, as when one is registered a second time; it must stay while we enter. own
-// is the key of a table that moves from around the location into it; empty for a new one.
-func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string, own Key) ([]Condition, error) {
-	var conditions []Condition
-	for _, around := range above(l) {
-		r, err := c.registry.Scan(ctx, at(around), "", 2)
-		switch {
-		case err != nil:
-			return nil, unavailable(op, "", err)
-		case len(r) == 1 && r[0].Key == own:
-			conditions = append(conditions, Condition{Kind: AtVersion, Key: own, Version: r[0].Version})
-		case len(r) > 0:
-			return nil, overlap(op, l)
-		default:
-			conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
-		}
-	}
-	inside, err := c.registry.Scan(ctx, inOrBelow(l), "", MaxChanges/2)
-	if err != nil {
-		return nil, unavailable(op, "", err)
-	}
-	if len(inside) == 0 {
-		return append(conditions, Condition{Kind: PrefixEmpty, Key: inOrBelow(l)}), nil
-	}
-	for _, r := range inside {
-		if r.Key == own { // a table moves to a place around its own
-			conditions = append(conditions, Condition{Kind: AtVersion, Key: own, Version: r.Version})
-			continue
-		}
-		same, err := decode[place](r)
-		if err != nil {
-			return nil, err
-		}
-		if same.UUID != uuid || uuid == "" || !strings.HasPrefix(string(r.Key), string(at(l.String()))) {
-			return nil, overlap(op, l)
-		}
-		conditions = append(conditions, Condition{Kind: AtVersion, Key: r.Key, Version: r.Version})
-	}
-	return conditions, nil
-}
-
-func overlap(op string, l vend.Location) error {
-	return &mounts.Error{
-		Kind: mounts.BadRequest, Op: op,
-		Detail: "Invalid location: it lies inside or around the location of another table: " + l.Verbatim(),
-	}
 }

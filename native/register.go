@@ -29,7 +29,7 @@ func (c *Catalog) RegisterTable(ctx context.Context, caller mounts.Caller, id mo
 	}
 	if r.Overwrite {
 		err = c.enterOver(ctx, op, id, caller, d, &file{profile: profile, location: l, document: d})
-	} else {
+	} else if err = c.checkNewPlaces(ctx, op, d, nil, ""); err == nil {
 		err = c.enter(ctx, op, id, typeTable, caller, d, l.Verbatim())
 	}
 	if err != nil {
@@ -48,9 +48,6 @@ func (c *Catalog) foreign(ctx context.Context, profile *vend.Profile, l vend.Loc
 	d, err := metadata.Parse(raw.Raw())
 	if err == nil {
 		err = d.Validate()
-	}
-	if err == nil {
-		err = c.checkPlaces(d)
 	}
 	return raw, d, err
 }
@@ -75,7 +72,7 @@ func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier
 		var s changeset
 		if ok {
 			s, err = c.swappingOver(ctx, op, id, r, f)
-		} else {
+		} else if err = c.checkNewPlaces(ctx, op, d, nil, ""); err == nil {
 			s, err = c.entering(ctx, op, id, typeTable, object, d, f.location.Verbatim())
 		}
 		if err != nil {
@@ -97,6 +94,9 @@ func (c *Catalog) swappingOver(ctx context.Context, op string, id mounts.Identif
 	}
 	if p.Type != typeTable {
 		return changeset{}, taken(op, id, typeTable, r)
+	}
+	if err := c.checkNewPlaces(ctx, op, f.document, nil, c.ownPlace(p)); err != nil {
+		return changeset{}, err
 	}
 	return c.swapping(ctx, p, r, f)
 }

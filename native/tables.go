@@ -108,10 +108,8 @@ func (c *Catalog) rename(ctx context.Context, op string, t objectType, caller mo
 			return renameTaken(op, from, to, p) // one commit can't delete and write a key
 		}
 		if target != c {
-			for _, location := range []string{p.Location, p.Metadata} {
-				if _, _, err := target.storage.Find(location); err != nil {
-					return err
-				}
+			if err := c.mayEnter(ctx, target, from.Inner(), p); err != nil {
+				return from.Restore(err)
 			}
 		}
 		s, err := c.move(p, r, from, to, target)
@@ -120,6 +118,30 @@ func (c *Catalog) rename(ctx context.Context, op string, t objectType, caller mo
 		}
 		return c.commit(ctx, op, name, caller, s, receipt{}, func(lost *ConflictError) error { return renameConflict(op, from, to, lost) })
 	})
+}
+
+// mayEnter refuses a table or view that leads outside the storage profiles of another mount.
+func (c *Catalog) mayEnter(ctx context.Context, target *Catalog, id mounts.Identifier, p pointer) error {
+	if _, _, err := target.storage.Find(p.Metadata); err != nil {
+		return err
+	}
+	d, err := c.opened(ctx, id, p)
+	if err != nil {
+		return err
+	}
+	return target.checkPlaces(d)
+}
+
+// opened is the document of a table or view.
+func (c *Catalog) opened(ctx context.Context, id mounts.Identifier, p pointer) (document, error) {
+	if p.Type == typeView {
+		base, err := c.asLoaded(ctx, id, p)
+		if err != nil {
+			return nil, err
+		}
+		return viewOf(ctx, base)
+	}
+	return c.open(ctx, id, p.Metadata)
 }
 
 func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Catalog) (changeset, error) {

@@ -127,7 +127,7 @@ func (p *part) prepare(ctx context.Context, op string) (changeset, error) {
 	if err != nil {
 		return changeset{}, err
 	}
-	next, changed, err := c.apply(d, base.Metadata, p.commit)
+	next, changed, err := c.apply(ctx, base, d, base.Metadata, p.commit)
 	if err != nil {
 		return changeset{}, err
 	}

@@ -50,7 +50,7 @@ func (c *Catalog) CreateView(ctx context.Context, caller mounts.Caller, id mount
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkPlaces(d); err != nil {
+	if err := c.checkNewViewPlaces(ctx, op, d, nil); err != nil {
 		return nil, err
 	}
 	return asView(c.create(ctx, op, id, typeView, caller, d))
@@ -75,7 +75,7 @@ func (c *Catalog) RegisterView(ctx context.Context, caller mounts.Caller, id mou
 		err = d.Validate()
 	}
 	if err == nil {
-		err = c.checkPlaces(d)
+		err = c.checkNewViewPlaces(ctx, op, d, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func (c *Catalog) tryReplace(ctx context.Context, op string, caller mounts.Calle
 	return nil, err
 }
 
-// applyToView is the document that a commit makes of a view, nil where it changes nothing.
-func (c *Catalog) applyToView(ctx context.Context, base *mounts.Table, commit *metadata.ViewCommit) (*metadata.ViewDocument, error) {
+// viewOf is the document of a view as one that updates can be applied to.
+func viewOf(ctx context.Context, base *mounts.Table) (*metadata.ViewDocument, error) {
 	raw, err := base.Metadata(ctx)
 	if err != nil {
 		return nil, err
@@ -153,6 +153,15 @@ func (c *Catalog) applyToView(ctx context.Context, base *mounts.Table, commit *m
 	if err != nil {
 		return nil, &mounts.Error{Kind: mounts.Internal, Op: "replaceView", Detail: "Not a view's metadata: " + base.MetadataLocation, Err: err}
 	}
+	return d, nil
+}
+
+// applyToView is the document that a commit makes of a view, nil where it changes nothing.
+func (c *Catalog) applyToView(ctx context.Context, base *mounts.Table, commit *metadata.ViewCommit) (*metadata.ViewDocument, error) {
+	d, err := viewOf(ctx, base)
+	if err != nil {
+		return nil, err
+	}
 	if err := d.CheckRequirements(commit.Requirements); err != nil {
 		return nil, err
 	}
@@ -160,7 +169,7 @@ func (c *Catalog) applyToView(ctx context.Context, base *mounts.Table, commit *m
 	if err != nil || !changed {
 		return nil, err
 	}
-	return next, c.checkPlaces(next)
+	return next, c.checkNewViewPlaces(ctx, "replaceView", next, d)
 }
 
 // DropView takes the view out of the registry. Its metadata stays.
