@@ -1,6 +1,7 @@
 package mounts_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -127,4 +128,34 @@ func TestReads(t *testing.T) {
 	assert.Equal(t, "Namespace does not exist: legacy.none", message(t, err))
 	_, _, err = in.ListTables(ctx, who, resolve(t, in, "legacy/none"), mounts.Page{})
 	assert.Equal(t, "Namespace does not exist: legacy.none", message(t, err))
+}
+
+// withViews is a catalog whose views have the names of its tables.
+type withViews struct{ *readable }
+
+func (v withViews) ListViews(ctx context.Context, c mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	return v.ListTables(ctx, c, n, p)
+}
+
+func (v withViews) LoadView(ctx context.Context, c mounts.Caller, id mounts.Identifier) (*mounts.View, error) {
+	table, err := v.LoadTable(ctx, c, id, mounts.LoadOptions{})
+	return (*mounts.View)(table), err
+}
+
+func (v withViews) ViewExists(ctx context.Context, c mounts.Caller, id mounts.Identifier) error {
+	return v.TableExists(ctx, c, id)
+}
+
+// A listed name is spelled as it is decided on and asked for.
+func TestListedNamesAreCanonical(t *testing.T) {
+	point := at("m", withViews{reading("a:Orders,b")})
+	point.Lower = true
+	in := tree(t, point)
+	want := []mounts.Identifier{ns("m/a").Table("orders"), ns("m/a").Table("b")}
+	tables, _, err := in.ListTables(ctx, who, resolve(t, in, "m/a"), mounts.Page{})
+	require.NoError(t, err)
+	assert.Equal(t, want, tables)
+	views, _, err := in.ListViews(ctx, who, resolve(t, in, "m/a"), mounts.Page{})
+	require.NoError(t, err)
+	assert.Equal(t, want, views)
 }

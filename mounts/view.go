@@ -46,8 +46,8 @@ func (t *Tree) ListViews(ctx context.Context, c Caller, at Target, p Page) ([]Id
 	if err != nil {
 		return nil, "", at.Restore(err)
 	}
-	for i := range inner {
-		inner[i].Namespace = at.Path
+	for i, id := range inner {
+		inner[i] = at.Path.Table(at.Point.canonical(id.Name))
 	}
 	return inner, next, nil
 }
