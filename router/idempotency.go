@@ -51,7 +51,7 @@ func (rt *Router) once(r *http.Request, c *call, t mounts.Target, b []byte, do f
 		return nil, nil
 	case mounts.Is(err, mounts.Replayed):
 		return replay(r, c, keeper)
-	case errors.As(err, &refusal) && final(refusal.Kind):
+	case errors.As(err, &refusal) && final(refusal.Kind) && !refusal.Retryable:
 		if kept := keeper.KeepRefusal(r.Context(), c.identity.Caller, refusal); kept != nil {
 			return rt.failed(r, c, keeper, kept)
 		}

@@ -139,8 +139,8 @@ func TestOpenFormats(t *testing.T) {
 			edit(t, path, func(tx *bbolt.Tx) error {
 				return tx.Bucket([]byte(aboutBucket)).Put([]byte(aboutFormat), c.format)
 			})
-			wantOpenError(t, path, c.want)
-			wantOpenError(t, path, c.want) // not ErrLocked: the first gave the file back
+			_ = wantOpenError(t, path, c.want)
+			_ = wantOpenError(t, path, c.want) // not ErrLocked: the first gave the file back
 		})
 	}
 	t.Run("no records", func(t *testing.T) {
