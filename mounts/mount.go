@@ -1,6 +1,9 @@
 package mounts
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Caller is who asks. It is passed explicitly, never in a context, since caches,
 // single-flight and page tokens are keyed by it.
@@ -56,6 +59,9 @@ type Table struct {
 	Version string
 	// Storage names the storage profile that holds the table; empty for none.
 	Storage string
+	// Asked is when the source was asked for what an answer from memory says; zero where it
+	// was asked for this very load.
+	Asked time.Time
 	// Metadata reads the document. It may do I/O, so it is called last: after a 304 was
 	// ruled out. Errors: NotFound where the file is surely gone, Unavailable or Timeout
 	// where nobody knows, Internal or BadGateway where it is no metadata document.

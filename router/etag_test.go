@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -112,4 +113,19 @@ func TestNotModifiedOnlyWhileTheLocalFileExists(t *testing.T) {
 	}
 	require.Equal(t, 204, g.do("HEAD", tableT, "").Code, "the table exists all the same")
 	require.Equal(t, 204, g.do("DELETE", tableT, "").Code, "and can be dropped")
+}
+
+// TestAge: an answer from a mount's memory says how old it is, also where it is a 304.
+func TestAge(t *testing.T) {
+	g := newGateway(t)
+	const target = "/v1/namespaces/legacy%1Fdb1/tables/t1"
+	fresh := g.do("GET", target, "").ok()
+	require.Empty(t, fresh.Header().Values("Age"))
+	for age, want := range map[time.Duration]string{0: "0", 1999 * time.Millisecond: "1", time.Hour: "3600", -time.Second: "0"} {
+		g.legacy.asked = g.now().Add(-age)
+		require.Equal(t, []string{want}, g.do("GET", target, "").ok().Header().Values("Age"))
+		unchanged := g.do("GET", target, "", "If-None-Match: "+fresh.Header().Get("ETag"))
+		require.Equal(t, 304, unchanged.Code)
+		require.Equal(t, []string{want}, unchanged.Header().Values("Age"))
+	}
 }

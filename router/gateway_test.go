@@ -181,7 +181,7 @@ func (g *gateway) route(s settings) *router.Router {
 	rt, err := router.New(router.Options{
 		Trees: g.trees, Authenticator: authenticator, Authorizer: authorizer, PageKey: pageKey, Metrics: metrics,
 		Storage: map[string]map[string]string{"disk": {"client.region": "eu-west-1", "s3.region": "eu-west-1"}},
-		Ready:   g.ready, Logger: slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ready:   g.ready, Now: g.now, Logger: slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(g.t, err)
 	return rt

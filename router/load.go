@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"piedmont/authz"
 	"piedmont/mounts"
@@ -28,11 +29,20 @@ func (rt *Router) loadTable(w http.ResponseWriter, r *http.Request, c *call) err
 	tag := rt.etag(table, options.Snapshots)
 	if matches(r.Header.Values("If-None-Match"), tag) {
 		w.Header().Set("ETag", tag)
+		rt.setAge(w, table)
 		w.Header().Set("Vary", "Accept-Encoding") // as the 200 has it (RFC 9110, 15.4.5)
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	return rt.answerDocument(w, r, table, tag, withConfig)
+}
+
+// setAge says how old an answer from memory is (RFC 9111, 5.1).
+func (rt *Router) setAge(w http.ResponseWriter, t *mounts.Table) {
+	if !t.Asked.IsZero() {
+		age := max(rt.now().Sub(t.Asked), 0)
+		w.Header().Set("Age", strconv.FormatInt(int64(age/time.Second), 10))
+	}
 }
 
 func loadOptions(r *http.Request) (mounts.LoadOptions, error) {
@@ -117,6 +127,7 @@ func (rt *Router) answerDocument(w http.ResponseWriter, r *http.Request, t *moun
 	if t.MetadataLocation != "" {
 		h.Set("ETag", tag)
 	}
+	rt.setAge(w, t)
 	h.Set("Content-Type", "application/json")
 	h.Add("Vary", "Accept-Encoding")
 	parts := [][]byte{head, d.Raw(), tail}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -14,7 +15,7 @@ import (
 	"piedmont/mounts"
 )
 
-// Options are what a Router needs. All but Logger are required: a router without its
+// Options are what a Router needs. All but Now and Logger are required: a router without its
 // authenticator or authorizer is never made.
 type Options struct {
 	Trees         *mounts.Holder
@@ -29,7 +30,9 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Metrics counts requests.
 	Metrics *Metrics
-	Logger  *slog.Logger
+	// Now is the clock that ages of answers are told by; nil for time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
 // Router is the HTTP handler of the public listener.
@@ -41,6 +44,7 @@ type Router struct {
 	storage       map[string][]byte // encoded
 	ready         func(ctx context.Context) error
 	metrics       *Metrics
+	now           func() time.Time
 	log           *slog.Logger
 	mux           *chi.Mux
 }
@@ -57,9 +61,12 @@ func New(o Options) (*Router, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	rt := &Router{
 		trees: o.Trees, authenticator: o.Authenticator, pages: pages,
-		storage: map[string][]byte{}, ready: o.Ready, metrics: o.Metrics, log: o.Logger,
+		storage: map[string][]byte{}, ready: o.Ready, metrics: o.Metrics, now: o.Now, log: o.Logger,
 	}
 	rt.authorizer = o.Authorizer.Reporting(rt.policyError)
 	for name, properties := range o.Storage {

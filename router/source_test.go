@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"piedmont/cache"
 	"piedmont/mounts"
@@ -16,6 +17,7 @@ type source struct {
 	namespaces map[string]map[string]string // by dotted name
 	tables     map[string]string            // documents by dotted name
 	sick       error                        // what every call answers
+	asked      time.Time                    // when it was asked for tables it answers from memory
 	calls      []string
 	closed     bool
 }
@@ -104,7 +106,7 @@ func (s *source) LoadTable(_ context.Context, _ mounts.Caller, id mounts.Identif
 		return nil, &mounts.Error{Kind: mounts.NoSuchTable, Name: id.String()}
 	}
 	return &mounts.Table{
-		MetadataLocation: "s3://old/" + id.String() + ".metadata.json", Version: "1",
+		MetadataLocation: "s3://old/" + id.String() + ".metadata.json", Version: "1", Asked: s.asked,
 		Metadata: func(context.Context) (mounts.Document, error) {
 			d, err := cache.NewDocument([]byte(text))
 			if err != nil || o.Snapshots == mounts.SnapshotsAll {

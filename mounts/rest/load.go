@@ -45,6 +45,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	const op = "loadTable"
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	began := c.now()
 	e, err := c.entry(ctx, id)
 	switch {
 	case noTable(err):
@@ -58,6 +59,9 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 		return nil, c.fail(op, id.String(), err)
 	}
 	t := &mounts.Table{MetadataLocation: e.location, Version: e.version}
+	if c.freshFor > 0 && e.asked.Before(began) {
+		t.Asked = e.asked
+	}
 	if c.storage != nil {
 		t.Storage, _ = c.storage(e.location)
 	}

@@ -204,20 +204,25 @@ func TestFreshFor(t *testing.T) {
 		o.FreshFor = time.Minute
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	})
-	_, first := load(t, c, table)
+	asked, first := load(t, c, table)
+	require.Zero(t, asked.Asked)
 	changed := u.write(table, 2)
 	clock.Store(59)
-	_, again := load(t, c, table)
+	remembered, again := load(t, c, table)
 	require.Same(t, first, again)
+	require.Equal(t, time.Unix(0, 0), remembered.Asked)
 	require.Equal(t, 1, u.count("GET table"))
 	clock.Store(60)
-	_, third := load(t, c, table)
+	anew, third := load(t, c, table)
+	require.Zero(t, anew.Asked)
 	require.Equal(t, changed.document, string(third.Raw()))
 	require.Equal(t, 2, u.count("GET table"))
 	clock.Store(120)
-	load(t, c, table) // a 304 makes it fresh again
+	anew, _ = load(t, c, table) // a 304 makes it fresh again
+	require.Zero(t, anew.Asked)
 	clock.Store(179)
-	load(t, c, table)
+	remembered, _ = load(t, c, table)
+	require.Equal(t, time.Unix(120, 0), remembered.Asked)
 	require.Equal(t, 3, u.count("GET table"))
 }
 
