@@ -81,6 +81,7 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 	switch err := c.swap(ctx, id, p, r, chain); {
 	case err == nil:
 		c.acknowledge(ctx, id, p, chain)
+		c.expireBehind(ctx, base, chain)
 	case errors.Is(err, errLost):
 		c.discard(ctx, filesOf(chain)...)
 		return append(c.lost(id, chain), again...)
@@ -127,6 +128,20 @@ func (c *Catalog) acknowledge(ctx context.Context, id mounts.Identifier, base po
 			current, l.err = c.found(ctx, id, base)
 		}
 		l.pending.done <- outcome{table: current, err: l.err}
+	}
+}
+
+// expireBehind is expire for a chain whose swap is durable.
+func (c *Catalog) expireBehind(ctx context.Context, base *metadata.Document, chain []*link) {
+	documents := []*metadata.Document{base}
+	files := filesOf(chain)
+	for _, f := range files {
+		if d, ok := f.document.(*metadata.Document); ok {
+			documents = append(documents, d)
+		}
+	}
+	if len(files) > 0 {
+		c.expire(ctx, files[len(files)-1].location, documents...)
 	}
 }
 

@@ -127,19 +127,24 @@ type file struct {
 // name chooses where the next document of a table or view goes: a fresh name in its metadata
 // folder, numbered one above the file before it.
 func (c *Catalog) name(d document, before string) (file, error) {
-	folder, ok := d.Property("write.metadata.path")
-	if !ok {
-		folder = strings.TrimRight(d.Location(), "/") + "/metadata"
-	}
 	f := file{document: d}
 	suffix := ".metadata.json"
 	if codec, _ := d.Property("write.metadata.compression-codec"); strings.EqualFold(codec, "gzip") {
 		f.gzipped, suffix = true, ".gz.metadata.json"
 	}
-	name := fmt.Sprintf("%s/%05d-%s%s", strings.TrimRight(folder, "/"), number(before)+1, uuid.New(), suffix)
+	name := fmt.Sprintf("%s/%05d-%s%s", metadataFolder(d), number(before)+1, uuid.New(), suffix)
 	var err error
 	f.profile, f.location, err = c.storage.Find(name)
 	return f, err
+}
+
+// metadataFolder is where the metadata files of a table or view go.
+func metadataFolder(d document) string {
+	folder, ok := d.Property("write.metadata.path")
+	if !ok {
+		return strings.TrimRight(d.Location(), "/") + "/metadata"
+	}
+	return strings.TrimRight(folder, "/")
 }
 
 // number is the leading number of a metadata file's name; -1 where there is no file

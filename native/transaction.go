@@ -21,8 +21,11 @@ type part struct {
 	target  mounts.Target
 	commit  *metadata.Commit
 	object  string // for a table that is created
-	file    *file  // nil where the table isn't changed
-	moves   bool   // whether it comes to lie in a new place
+	// base and next are the documents before and behind it; nil where it isn't changed, base
+	// also where it is created.
+	base, next *metadata.Document
+	file       *file // nil where the table isn't changed
+	moves      bool  // whether it comes to lie in a new place
 }
 
 // CommitTransaction changes several tables at once, also of several native mounts of one
@@ -94,6 +97,9 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.C
 			if p.file != nil {
 				p.catalog.keep(*p.file)
 			}
+			if p.base != nil {
+				p.catalog.expire(ctx, p.file.location, p.base, p.next)
+			}
 		}
 	case !mounts.Is(err, mounts.CommitStateUnknown):
 		c.discard(ctx, files...)
@@ -106,7 +112,7 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.C
 // at the same moment as the others'.
 func (p *part) prepare(ctx context.Context, op string) (changeset, error) {
 	c, id := p.catalog, p.target.Inner()
-	p.file, p.moves = nil, true
+	p.file, p.base, p.next, p.moves = nil, nil, nil, true
 	if p.commit.IsCreate() {
 		d, err := c.built(ctx, op, id, p.commit)
 		if err != nil {
@@ -138,7 +144,7 @@ func (p *part) prepare(ctx context.Context, op string) (changeset, error) {
 	if err != nil {
 		return changeset{}, err
 	}
-	p.file, p.moves = &f, next.Location() != base.Location
+	p.base, p.next, p.file, p.moves = d, next, &f, next.Location() != base.Location
 	return c.swapping(ctx, base, r, p.file)
 }
 

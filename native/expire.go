@@ -1,0 +1,74 @@
+package native
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"piedmont/native/metadata"
+	"piedmont/vend"
+)
+
+const deleteAfterCommit = "write.metadata.delete-after-commit.enabled"
+
+// expire deletes the metadata files that fell out of a table's metadata log by a commit,
+// or by a chain of them, in the background, if the table asks for it. documents are the one
+// the chain began with and those that it made, in their order; the pointer is at current.
+func (c *Catalog) expire(ctx context.Context, current vend.Location, documents ...*metadata.Document) {
+	last := documents[len(documents)-1]
+	if enabled, _ := last.Property(deleteAfterCommit); !strings.EqualFold(enabled, "true") {
+		return
+	}
+	c.cleaner.start(ctx, "a metadata file that fell out of its table's log", func(ctx context.Context) []doomed {
+		return c.expired(ctx, current, documents)
+	})
+}
+
+func (c *Catalog) expired(ctx context.Context, current vend.Location, documents []*metadata.Document) []doomed {
+	last := documents[len(documents)-1]
+	folder, err := vend.ParseLocation(metadataFolder(last))
+	if err != nil {
+		return nil // such a table could not have been committed to
+	}
+	dropped := fallenOut(documents)
+	if len(dropped) == 0 || c.isShared(ctx, last) {
+		return nil
+	}
+	var list []doomed
+	for _, name := range dropped {
+		profile, l, err := c.storage.Find(name)
+		if err != nil || !l.Under(folder) || l.IsDir() || l.Equal(current) {
+			continue // not a file of this table's: who put it there may need it
+		}
+		list = append(list, doomed{profile, l})
+	}
+	return list
+}
+
+// fallenOut are the files that some document lists and the last one doesn't.
+func fallenOut(documents []*metadata.Document) []string {
+	kept := documents[len(documents)-1].MetadataLog()
+	var dropped []string
+	for _, d := range documents[:len(documents)-1] {
+		for _, file := range d.MetadataLog() {
+			if !slices.Contains(kept, file) && !slices.Contains(dropped, file) {
+				dropped = append(dropped, file)
+			}
+		}
+	}
+	return dropped
+}
+
+// isShared says whether the table lies where it does under other names too, or perhaps: the
+// files that one needs no more may be what the other points to.
+func (c *Catalog) isShared(ctx context.Context, d *metadata.Document) bool {
+	l, err := vend.ParseLocation(d.Location())
+	if err != nil {
+		return true
+	}
+	records, err := c.registry.Scan(ctx, at(l.String()), "", 2)
+	if err != nil {
+		c.log.WarnContext(ctx, "old metadata files stay", "location", d.Location(), "error", err)
+	}
+	return err != nil || len(records) != 1
+}
