@@ -27,7 +27,6 @@ clean:
 
 stage-tools:
 	.ci/install golangci govulncheck weed pyiceberg postgres
-	go mod download
 
 stage-build:
 	go mod tidy -diff
@@ -57,8 +56,7 @@ stage-storage:
 
 # The registry in a real PostgreSQL, with faults.
 stage-postgres:
-	rm -rf $(PIEDMONT_TEST_CACHE)/run/postgres
-	mkdir -p $(PIEDMONT_TEST_CACHE)/run/postgres
+	.ci/postgres remove $(PIEDMONT_TEST_CACHE)/run/postgres
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
 
 stage-e2e:
