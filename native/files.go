@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -23,11 +22,9 @@ import (
 // MaxMetadataBytes bounds a metadata file, and what it unpacks to.
 const MaxMetadataBytes = 256 << 20
 
-// immutableName is the name of a metadata file that carries a UUID and so is never
-// written again. Others, like v1.metadata.json, are read anew each time.
-var immutableName = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
-
-func immutable(l vend.Location) bool { return immutableName.MatchString(base(l.String())) }
+// immutable says whether a metadata file may be served from a cache. Others are read anew
+// each time.
+func immutable(l vend.Location) bool { return cache.Immutable(l.String()) }
 
 // document reads a metadata document through the cache.
 func (c *Catalog) document(ctx context.Context, p *vend.Profile, l vend.Location) (*cache.Document, error) {

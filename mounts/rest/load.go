@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"time"
 
 	"piedmont/cache"
@@ -193,10 +192,6 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, id mounts.Identifie
 	return &aged, nil
 }
 
-// immutableName is the name of a metadata file that carries a UUID and so is never
-// written again.
-var immutableName = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[^/]*$`)
-
 // newEntry makes an entry of an answer, or is the known one where nothing changed. A
 // document that is the known one stays that very one, so that what was made of it
 // (deflated, reduced) serves on.
@@ -206,7 +201,7 @@ func newEntry(got *answer, known *Entry) (*Entry, error) {
 		return nil, err
 	}
 	e := &Entry{etag: got.etag, location: location}
-	immutable := immutableName.MatchString(location)
+	immutable := cache.Immutable(location)
 	if known != nil && (immutable && known.location == location || bytes.Equal(known.document.Raw(), metadata)) {
 		e.document = known.document
 	} else {
