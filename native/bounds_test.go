@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,4 +45,45 @@ func TestATransactionOverTheRegistrysBounds(t *testing.T) {
 	require.Equal(t, state, w.state())
 	require.Equal(t, files, w.disk())
 	require.NoError(t, w.main.CommitTransaction(t.Context(), mounts.Caller{}, changes[:50]))
+}
+
+// TestAStagedCreateSentAgain under its key is answered with the same table, another request
+// with another.
+func TestAStagedCreateSentAgain(t *testing.T) {
+	w := newWorld(t)
+	state, files := w.state(), w.disk()
+	stage := func(principal string, receipt *mounts.Receipt) (string, string) {
+		table, err := w.main.CreateTable(t.Context(), mounts.Caller{Principal: principal, Receipt: receipt}, id("ns.s"), []byte(`{"name":"s","stage-create":true,"schema":`+schema+`}`))
+		require.NoError(t, err)
+		raw, err := table.Metadata(t.Context())
+		require.NoError(t, err)
+		var d struct {
+			UUID     string `json:"table-uuid"`
+			Location string `json:"location"`
+		}
+		require.NoError(t, json.Unmarshal(raw.Raw(), &d))
+		return d.UUID, d.Location
+	}
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		principal string
+		receipt   mounts.Receipt
+	}{
+		{"a", mounts.Receipt{Key: [16]byte{1}, Fingerprint: [32]byte{1}}},
+		{"b", mounts.Receipt{Key: [16]byte{1}, Fingerprint: [32]byte{1}}},
+		{"a", mounts.Receipt{Key: [16]byte{2}, Fingerprint: [32]byte{1}}},
+		{"a", mounts.Receipt{Key: [16]byte{1}, Fingerprint: [32]byte{2}}},
+	} {
+		uuid, location := stage(c.principal, &c.receipt)
+		again, same := stage(c.principal, &c.receipt)
+		require.Equal(t, uuid, again)
+		require.Equal(t, location, same)
+		require.False(t, seen[uuid] || seen[location])
+		seen[uuid], seen[location] = true, true
+	}
+	one, _ := stage("a", nil)
+	two, _ := stage("a", nil)
+	require.NotEqual(t, one, two)
+	require.Equal(t, state, w.state())
+	require.Equal(t, files, w.disk())
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"piedmont/mounts"
 	"piedmont/native/metadata"
 )
@@ -46,11 +48,12 @@ func (c *Catalog) built(ctx context.Context, op string, id mounts.Identifier, co
 	if err := c.mustBeFree(ctx, op, id, typeTable); err != nil {
 		return nil, alreadyCreated(err)
 	}
-	location, err := c.locate(ctx, op, id, "")
+	unique := uuid.New()
+	location, err := c.locate(ctx, op, id, "", unique)
 	if err != nil {
 		return nil, err
 	}
-	d, err := metadata.Build(commit.Updates, c.createOptions(location))
+	d, err := metadata.Build(commit.Updates, c.createOptions(location, unique))
 	if err != nil {
 		return nil, err
 	}

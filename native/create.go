@@ -2,7 +2,9 @@ package native
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,11 +26,12 @@ func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id moun
 	if err := c.mustBeFree(ctx, op, id, typeTable); err != nil {
 		return nil, err
 	}
-	location, err := c.locate(ctx, op, id, request.Location)
+	unique := newID(caller, request.StageCreate)
+	location, err := c.locate(ctx, op, id, request.Location, unique)
 	if err != nil {
 		return nil, err
 	}
-	d, err := metadata.New(request, c.createOptions(location))
+	d, err := metadata.New(request, c.createOptions(location, unique))
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +44,19 @@ func (c *Catalog) CreateTable(ctx context.Context, caller mounts.Caller, id moun
 	return c.create(ctx, op, id, typeTable, caller, d)
 }
 
-func (c *Catalog) createOptions(location string) metadata.CreateOptions {
-	return metadata.CreateOptions{UUID: uuid.NewString(), Location: location, Now: c.now(), FormatVersion: c.format, FormatVersions: c.formats}
+// newID is what tells a new table from all others, in its uuid and its location. Staging
+// keeps no receipt, so under an Idempotency-Key the id follows from the request: sent again
+// it is answered with the same table.
+func newID(caller mounts.Caller, staged bool) uuid.UUID {
+	if !staged || caller.Receipt == nil {
+		return uuid.New()
+	}
+	request := slices.Concat([]byte(receiptKey(caller)), caller.Receipt.Fingerprint[:])
+	return uuid.NewHash(sha256.New(), uuid.Nil, request, 8)
+}
+
+func (c *Catalog) createOptions(location string, unique uuid.UUID) metadata.CreateOptions {
+	return metadata.CreateOptions{UUID: unique.String(), Location: location, Now: c.now(), FormatVersion: c.format, FormatVersions: c.formats}
 }
 
 // staged is a table that isn't there: its document, and no metadata location.
@@ -90,7 +104,7 @@ func taken(op string, id mounts.Identifier, wanted objectType, r Record) error {
 
 // locate is where a new table goes: where the request says, else below the namespace's
 // location or the warehouse, under a name no other table ever had.
-func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, requested string) (string, error) {
+func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, requested string, unique uuid.UUID) (string, error) {
 	if requested != "" {
 		location := strings.TrimRight(requested, "/")
 		_, _, err := c.storage.Find(location)
@@ -107,7 +121,7 @@ func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, r
 			folder += "/" + safeSegment(level)
 		}
 	}
-	location := folder + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	location := folder + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(unique.String(), "-", "")
 	_, _, err = c.storage.Find(location)
 	return location, err
 }

@@ -42,11 +42,12 @@ func (c *Catalog) CreateView(ctx context.Context, caller mounts.Caller, id mount
 	if err := c.mustBeFree(ctx, op, id, typeView); err != nil {
 		return nil, err
 	}
-	location, err := c.locate(ctx, op, id, request.Location)
+	unique := uuid.New()
+	location, err := c.locate(ctx, op, id, request.Location, unique)
 	if err != nil {
 		return nil, err
 	}
-	d, err := metadata.NewView(request, metadata.ViewOptions{Now: c.now(), UUID: uuid.NewString(), Location: location})
+	d, err := metadata.NewView(request, metadata.ViewOptions{Now: c.now(), UUID: unique.String(), Location: location})
 	if err != nil {
 		return nil, err
 	}
