@@ -3,7 +3,6 @@ package router
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -54,39 +53,39 @@ var commitStatuses = map[mounts.Kind]status{
 // retry what isn't idempotent.
 const retryAfterSeconds = 1
 
-// ErrorModel is the wire form of an error.
+// errorModel is the wire form of an error.
 type errorModel struct {
 	Message string `json:"message"`
 	Type    string `json:"type"`
 	Code    int    `json:"code"`
 }
 
-// answerError writes the one answer to an error. Its text is built from the error's own
-// safe words; causes go to the log only.
-func (rt *Router) answerError(w http.ResponseWriter, r *http.Request, c *call, err error) {
+// asError is the *mounts.Error in err, or one that shows nothing of it.
+func asError(err error) *mounts.Error {
 	var e *mounts.Error
 	if !errors.As(err, &e) {
 		e = &mounts.Error{Kind: mounts.Internal, Err: err}
 	}
-	s, ok := statuses[e.Kind]
-	if !ok {
-		s = statuses[mounts.Internal]
+	return e
+}
+
+func statusOf(k mounts.Kind, commits bool) status {
+	if s, ok := commitStatuses[k]; ok && commits {
+		return s
 	}
-	if c.commits {
-		if special, ok := commitStatuses[e.Kind]; ok {
-			s = special
-		}
+	if s, ok := statuses[k]; ok {
+		return s
 	}
+	return statusOf(mounts.Internal, commits)
+}
+
+// answerError writes the one answer to an error. Its text is built from the error's own
+// safe words; causes go to the log only.
+func answerError(w http.ResponseWriter, r *http.Request, c *call, e *mounts.Error, s status) {
 	message := e.Message()
 	if e.Kind == mounts.Internal && e.Detail == "" {
 		message = "Internal error; the server's log has the cause under request id " + c.requestID
 	}
-	level := slog.LevelDebug
-	if s.code >= http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	rt.log.LogAttrs(r.Context(), level, "request failed", slog.String("request", c.requestID), slog.String("operation", c.operation),
-		slog.String("principal", c.identity.Caller.Principal), slog.Int("status", s.code), slog.Any("error", err))
 	if s.code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="piedmont"`)
 	}

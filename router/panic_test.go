@@ -179,6 +179,40 @@ func TestAnAnswerThatHasBegunIsCut(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+ops)
 	w := &failingWriter{ResponseRecorder: httptest.NewRecorder()}
 	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() { g.ServeHTTP(w, r) })
+	require.Contains(t, g.log.String(), `level=ERROR msg="answer cut off"`)
+	require.Contains(t, g.log.String(), "in the middle")
+	require.InDelta(t, 1, g.counted(requestsTotal, "listNamespaces", "500"), 0)
+	require.Zero(t, g.counted(requestsTotal, "listNamespaces", "200"))
+}
+
+const requestsTotal = "piedmont_requests_total"
+
+// TestAClientThatLeft: what fails since the client went away is no error of ours.
+func TestAClientThatLeft(t *testing.T) {
+	leave := func() {}
+	var fails func() error
+	g := withBroken(t, func() error { leave(); return fails() })
+	send := func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		leave = cancel
+		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/namespaces/bad%1Fns/tables/t", strings.NewReader("{}"))
+		r.Header.Set("Authorization", "Bearer "+ops)
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		require.Equal(t, 500, w.Code, "whoever might still listen hears the truth")
+		require.Contains(t, w.Body.String(), "CommitStateUnknownException")
+	}
+	fails = func() error { return &mounts.Error{Kind: mounts.CommitStateUnknown, Err: context.Canceled} }
+	send()
+	require.NotContains(t, g.log.String(), "level=ERROR")
+	require.Contains(t, g.log.String(), `level=DEBUG msg="request failed"`)
+	require.InDelta(t, 1, g.counted(requestsTotal, "updateTable", "499"), 0)
+	require.Zero(t, g.counted(requestsTotal, "updateTable", "500"))
+
+	fails = func() error { panic("a bug all the same") }
+	send()
+	require.Contains(t, g.log.String(), "level=ERROR")
+	require.InDelta(t, 1, g.counted(requestsTotal, "updateTable", "500"), 0)
 }
 
 // failingWriter panics in the middle of an answer.

@@ -1,9 +1,12 @@
 package router
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -56,33 +59,76 @@ func (rt *Router) observed(w http.ResponseWriter, r *http.Request, c *call, obse
 	c.requestID = requestID(r)
 	w.Header().Set(requestIDHeader, c.requestID)
 	seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+	defer func() { observe.done(seen.status, time.Since(start)) }()
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler { //nolint:errorlint // compared as net/http does
 				panic(p)
 			}
-			rt.fail(seen, r, c, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			rt.fail(seen, r, c, &panicError{p, debug.Stack()})
 		}
-		observe.done(seen.status, time.Since(start))
 	}()
 	if err := serve(seen, r); err != nil {
 		rt.fail(seen, r, c, err)
 	}
 }
 
+// panicError is a panic on its way to the log.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+// Error is for the log only.
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// statusGone is counted and logged where the client left before its answer, as nginx does.
+const statusGone = 499
+
+// leftBy says whether the client of a request that failed had left, so that the failure is
+// most likely its doing. A panic is ours all the same.
+func leftBy(r *http.Request, err error) bool {
+	var panicked *panicError
+	return errors.Is(r.Context().Err(), context.Canceled) && !errors.As(err, &panicked)
+}
+
 // fail answers an error. Where the answer has begun already the connection is cut: half an
 // answer must not look whole.
 func (rt *Router) fail(w *statusWriter, r *http.Request, c *call, err error) {
+	gone := leftBy(r, err)
 	if w.begun {
+		w.status = http.StatusInternalServerError
+		if gone {
+			w.status = statusGone
+		}
+		rt.logFailure(r, c, "answer cut off", w.status, err)
 		panic(http.ErrAbortHandler)
 	}
-	rt.answerError(w, r, c, err)
+	e := asError(err)
+	s := statusOf(e.Kind, c.commits)
+	counted := s.code
+	if gone {
+		counted = statusGone
+	}
+	rt.logFailure(r, c, "request failed", counted, err)
+	answerError(w, r, c, e, s)
+	w.status = counted
+}
+
+// logFailure logs what went wrong: at level error where it is ours.
+func (rt *Router) logFailure(r *http.Request, c *call, what string, status int, err error) {
+	level := slog.LevelDebug
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	rt.log.LogAttrs(r.Context(), level, what, slog.String("request", c.requestID), slog.String("operation", c.operation),
+		slog.String("principal", c.identity.Caller.Principal), slog.Int("status", status), slog.Any("error", err))
 }
 
 // statusWriter remembers what was answered.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status int // what is counted
 	begun  bool
 }
 
