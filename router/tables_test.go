@@ -170,3 +170,21 @@ func TestSnapshotsRefs(t *testing.T) {
 	require.Contains(t, refs.Body.String(), `9007199254740993`)
 	require.Contains(t, refs.Body.String(), `"unknown":1.10`)
 }
+
+// TestMetricsReports: a report about a table that isn't there is refused where asking is
+// cheap. A read-only mount isn't asked.
+func TestMetricsReports(t *testing.T) {
+	g, _ := withTable(t, settings{})
+	report := func(namespace, table string) reply {
+		return g.do("POST", "/v1/namespaces/"+namespace+"/tables/"+table+"/metrics", "{}")
+	}
+	require.Equal(t, 204, report("ns", "t").Code)
+	report("ns", "none").refused(404, "NoSuchTableException", "ns.none")
+	report("none", "t").refused(404, "NoSuchTableException", "none.t")
+	report("team", "t").refused(404, "NoSuchTableException", "team.t")
+	g.legacy.forget()
+	for _, table := range []string{"t1", "none"} {
+		require.Equal(t, 204, report("legacy%1Fdb1", table).Code)
+	}
+	require.Empty(t, g.legacy.forget())
+}
