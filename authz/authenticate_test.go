@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +211,43 @@ func TestForgedTokens(t *testing.T) {
 		_, err := a.Credential(ctx, token)
 		assert.True(t, mounts.Is(err, mounts.NotAuthorized), "%s: %v", name, err)
 	}
+}
+
+// TestUnknownSigningKeysAreNotAskedForEachTime: a token costs its forger nothing, so it
+// may not cost a read each time.
+func TestUnknownSigningKeysAreNotAskedForEachTime(t *testing.T) {
+	store, c := &memory{}, newClock()
+	a := newAuthenticator(t, store, c)
+	claims := tokenClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: "piedmont", Subject: "etl", ExpiresAt: jwt.NewNumericDate(c.at.Add(time.Hour))}}
+	credential := func(kid string) error {
+		_, err := a.Credential(ctx, forge(jwt.SigningMethodHS256, kid, []byte("x"), claims))
+		return err
+	}
+	c.at = c.at.Add(time.Second)
+	before := store.reads
+	for range 100 {
+		require.True(t, mounts.Is(credential("0123456789abcdef"), mounts.NotAuthorized))
+	}
+	assert.Equal(t, 1, store.reads-before, "the same key")
+	c.at = c.at.Add(unknownFor)
+	require.True(t, mounts.Is(credential("0123456789abcdef"), mounts.NotAuthorized))
+	assert.Equal(t, 2, store.reads-before, "asked for again after a while")
+
+	c.at = c.at.Add(time.Second)
+	before = store.reads
+	var last error
+	for i := range 5000 {
+		last = credential(fmt.Sprintf("%016x", i))
+	}
+	assert.Equal(t, maxQuestions, store.reads-before, "other keys")
+	require.True(t, mounts.Is(last, mounts.Unavailable), "nothing is known of it: %v", last)
+	token, _, err := a.Token("etl", secretETL)
+	require.NoError(t, err)
+	_, err = a.Credential(ctx, token)
+	require.NoError(t, err, "known keys aren't asked for")
+	c.at = c.at.Add(time.Second)
+	require.True(t, mounts.Is(credential("ffffffffffffffff"), mounts.NotAuthorized))
+	assert.LessOrEqual(t, a.tokens.unknown.Len(), maxUnknown)
 }
 
 func TestReplicasShareSigningKeys(t *testing.T) {

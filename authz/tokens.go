@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // TokenLifetime is how long a token made from a key is valid.
@@ -20,6 +21,18 @@ const TokenLifetime = time.Hour
 const (
 	signingKeyBytes = 32
 	issuer          = "piedmont"
+)
+
+// Anybody can make up tokens that name signing keys nobody has, each of which the store
+// would be asked for.
+const (
+	// unknownFor is how long a signing key that isn't there is not asked for again.
+	unknownFor = 10 * time.Second
+	// maxUnknown is how many of those are remembered.
+	maxUnknown = 1024
+	// maxQuestions is how many signing keys are asked for in a second. There are a handful
+	// in all, and those found are never asked for again.
+	maxQuestions = 20
 )
 
 // KeyStore is where signing keys lie, so that replicas share them. It must be durable.
@@ -44,13 +57,20 @@ type Tokens struct {
 	now     func() time.Time
 	current string
 
-	mu      sync.RWMutex
-	secrets map[string][]byte // by signing key id; a handful, they never change
+	mu        sync.RWMutex
+	secrets   map[string][]byte // by signing key id; a handful, they never change
+	second    int64             // the second in which the store was asked last
+	questions int               // how often in that second
+	unknown   *lru.Cache[string, time.Time]
 }
 
 // NewTokens loads the current signing key, making one where the store has none.
 func NewTokens(ctx context.Context, store KeyStore, now func() time.Time) (*Tokens, error) {
-	t := &Tokens{store: store, now: now, secrets: map[string][]byte{}}
+	unknown, err := lru.New[string, time.Time](maxUnknown)
+	if err != nil {
+		return nil, fmt.Errorf("load the token signing key: %w", err)
+	}
+	t := &Tokens{store: store, now: now, secrets: map[string][]byte{}, unknown: unknown}
 	id, ok, err := store.CurrentSigningKey(ctx)
 	if err == nil && !ok {
 		if err = t.add(ctx); err == nil {
@@ -87,11 +107,19 @@ func (t *Tokens) secret(ctx context.Context, id string) ([]byte, error) {
 	if ok {
 		return secret, nil
 	}
+	if since, ok := t.unknown.Get(id); ok && t.now().Sub(since) < unknownFor {
+		return nil, errUnknownSigningKey
+	}
+	if !t.mayAsk() {
+		return nil, errTooManyQuestions
+	}
+	asked := t.now()
 	secret, ok, err := t.store.SigningKey(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read token signing key %q: %w", id, err)
 	}
 	if !ok || len(secret) != signingKeyBytes {
+		t.unknown.Add(id, asked)
 		return nil, errUnknownSigningKey
 	}
 	t.mu.Lock()
@@ -100,7 +128,21 @@ func (t *Tokens) secret(ctx context.Context, id string) ([]byte, error) {
 	return secret, nil
 }
 
-var errUnknownSigningKey = errors.New("unknown token signing key")
+// mayAsk says whether the store may be asked once more in this second.
+func (t *Tokens) mayAsk() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.now().Unix(); now != t.second {
+		t.second, t.questions = now, 0
+	}
+	t.questions++
+	return t.questions <= maxQuestions
+}
+
+var (
+	errUnknownSigningKey = errors.New("unknown token signing key")
+	errTooManyQuestions  = errors.New("too many tokens name signing keys that aren't known")
+)
 
 // tokenClaims are what a token says.
 type tokenClaims struct {
