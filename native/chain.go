@@ -27,6 +27,7 @@ type link struct {
 	file    *file // nil where the commit changed nothing
 	// location is where the document lies that the commit is answered with.
 	location string
+	absent   bool  // surely no file of ours is at its name: there is nothing to discard
 	replayed bool  // whether its receipt was found to be there already
 	err      error // the refusal, where there is one
 }
@@ -121,9 +122,8 @@ func writeChain(ctx context.Context, chain []*link) (written, failed []*link) {
 		if err == nil {
 			continue
 		}
-		if first = min(first, i); errors.Is(err, vend.ErrExists) {
-			chain[i].file = nil // not our file
-		}
+		first = min(first, i)
+		chain[i].absent = leavesNothing(err)
 	}
 	if first < len(chain) {
 		chain[first].err = errs[first]
@@ -212,10 +212,11 @@ func (c *Catalog) lost(id mounts.Identifier, chain []*link) (again []*pending) {
 	return again
 }
 
+// filesOf are the files of a chain that are there, or may be.
 func filesOf(chain []*link) []file {
 	var files []file
 	for _, l := range chain {
-		if l.file != nil {
+		if l.file != nil && !l.absent {
 			files = append(files, *l.file)
 		}
 	}

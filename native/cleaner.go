@@ -98,11 +98,9 @@ func (c *Catalog) discard(ctx context.Context, files ...file) {
 	if len(files) == 0 {
 		return
 	}
-	c.cleaner.start(ctx, "a metadata file that no table uses", func(context.Context) []doomed {
-		list := make([]doomed, len(files))
-		for i, f := range files {
-			list[i] = doomed{f.profile, f.location}
-		}
-		return list
-	})
+	list := make([]doomed, len(files)) // holds no documents
+	for i, f := range files {
+		list[i] = doomed{f.profile, f.location}
+	}
+	c.cleaner.start(ctx, "a metadata file that no table uses", func(context.Context) []doomed { return list })
 }

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native/metadata"
-	"piedmont/vend"
 )
 
 // CreateTable creates a table, or only says what it would be (stage-create): staging
@@ -148,7 +146,7 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, t
 		return nil, err
 	}
 	if err := f.write(ctx); err != nil {
-		if !errors.Is(err, vend.ErrExists) {
+		if !leavesNothing(err) {
 			c.discard(ctx, f)
 		}
 		return nil, err

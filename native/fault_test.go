@@ -289,10 +289,16 @@ func TestFileCantBeWritten(t *testing.T) {
 				w := newWorld(t)
 				records, files := w.state(), w.disk()
 				w.files.set(create)
+				deleted := false
+				w.files.setDelete(func(vend.Location) error {
+					deleted = true
+					return nil
+				})
 				err := c.do(t.Context(), w)
 				require.True(t, mounts.Is(err, mounts.Unavailable), "%v", err)
 				require.Equal(t, records, w.state())
 				require.Equal(t, files, w.disk())
+				require.Equal(t, what != "not written", deleted, "in an outage there is nothing to delete where surely nothing is")
 				w.worksNow(c)
 			})
 		}

@@ -185,6 +185,12 @@ func (f file) write(ctx context.Context) (err error) {
 	return nil
 }
 
+// leavesNothing says of a write's error that no file of ours is there: none at all, or one
+// that isn't ours to delete.
+func leavesNothing(err error) bool {
+	return errors.Is(err, vend.ErrExists) || errors.Is(err, vend.ErrNotWritten)
+}
+
 // keep puts a document that was just committed in the caches, and returns it as a load
 // would.
 func (c *Catalog) keep(f file) *mounts.Table {

@@ -191,7 +191,7 @@ func (c *Catalog) writeAll(ctx context.Context, files []file) error {
 		return nil
 	}
 	for i, f := range files {
-		if !errors.Is(errs[i], vend.ErrExists) { // that one would not be ours
+		if errs[i] == nil || !leavesNothing(errs[i]) {
 			c.discard(ctx, f)
 		}
 	}
