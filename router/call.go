@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -86,6 +87,51 @@ func (c *call) object(r *http.Request, segment string) (mounts.Target, error) {
 		return mounts.Target{}, err
 	}
 	return c.newTable(r, name)
+}
+
+// sort is one sort of objects: how a request's path names one, and how policies do.
+type sort struct {
+	resolve func(*call, *http.Request) (mounts.Target, error)
+	object  func(mounts.Target) authz.Object
+}
+
+var (
+	ofNamespace = sort{(*call).namespaceTarget, authz.NamespaceOf}
+	ofTable     = sort{func(c *call, r *http.Request) (mounts.Target, error) { return c.object(r, "table") }, authz.TableOf}
+	ofView      = sort{func(c *call, r *http.Request) (mounts.Target, error) { return c.object(r, "view") }, authz.ViewOf}
+)
+
+// authorized resolves the path's object and decides.
+func (rt *Router) authorized(r *http.Request, c *call, of sort, action authz.Action) (mounts.Target, error) {
+	t, err := of.resolve(c, r)
+	if err != nil {
+		return t, err
+	}
+	return t, rt.may(c, action, of.object(t), t)
+}
+
+// exists answers whether the path's object is there.
+func (rt *Router) exists(w http.ResponseWriter, r *http.Request, c *call, of sort, action authz.Action, ask func(context.Context, mounts.Caller, mounts.Target) error) error {
+	t, err := rt.authorized(r, c, of, action)
+	if err != nil {
+		return err
+	}
+	if err := ask(r.Context(), c.identity.Caller, t); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// drop drops the path's object, once for each Idempotency-Key.
+func (rt *Router) drop(w http.ResponseWriter, r *http.Request, c *call, of sort, action authz.Action, do func(context.Context, mounts.Caller, mounts.Target) error) error {
+	t, err := rt.authorized(r, c, of, action)
+	if err != nil {
+		return err
+	}
+	if _, err = rt.once(r, c, t, nil, func() error { return do(r.Context(), c.identity.Caller, t) }); err != nil {
+		return err
+	}
+	return noContent(w)
 }
 
 // may decides whether the caller may do that to the object. Who may not know that it

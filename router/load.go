@@ -14,7 +14,7 @@ import (
 )
 
 func (rt *Router) loadTable(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedTable(r, c, authz.LoadTable)
+	t, err := rt.authorized(r, c, ofTable, authz.LoadTable)
 	if err != nil {
 		return err
 	}

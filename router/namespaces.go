@@ -84,24 +84,7 @@ func (rt *Router) readNamespace(r *http.Request, c *call, action authz.Action) (
 }
 
 func (rt *Router) dropNamespace(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedNamespace(r, c, authz.DropNamespace)
-	if err != nil {
-		return err
-	}
-	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropNamespace(r.Context(), c.identity.Caller, t) })
-	if err != nil {
-		return err
-	}
-	return noContent(w)
-}
-
-// authorizedNamespace resolves the path's namespace and decides.
-func (rt *Router) authorizedNamespace(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
-	t, err := c.namespaceTarget(r)
-	if err != nil {
-		return t, err
-	}
-	return t, rt.may(c, action, authz.NamespaceOf(t), t)
+	return rt.drop(w, r, c, ofNamespace, authz.DropNamespace, c.tree.DropNamespace)
 }
 
 func orEmpty(properties map[string]string) map[string]string {
@@ -124,7 +107,7 @@ type updatePropertiesResponse struct {
 }
 
 func (rt *Router) updateProperties(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedNamespace(r, c, authz.UpdateProperties)
+	t, err := rt.authorized(r, c, ofNamespace, authz.UpdateProperties)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -149,18 +150,11 @@ func assertsCreate(b []byte) (bool, error) {
 }
 
 func (rt *Router) tableExists(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedTable(r, c, authz.TableExists)
-	if err != nil {
-		return err
-	}
-	if err := c.tree.TableExists(r.Context(), c.identity.Caller, t); err != nil {
-		return err
-	}
-	return noContent(w)
+	return rt.exists(w, r, c, ofTable, authz.TableExists, c.tree.TableExists)
 }
 
 func (rt *Router) unregisterTable(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedTable(r, c, authz.UnregisterTable)
+	t, err := rt.authorized(r, c, ofTable, authz.UnregisterTable)
 	if err != nil {
 		return err
 	}
@@ -174,25 +168,10 @@ func (rt *Router) unregisterTable(w http.ResponseWriter, r *http.Request, c *cal
 }
 
 func (rt *Router) dropTable(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedTable(r, c, authz.DropTable)
-	if err != nil {
-		return err
-	}
 	purge := strings.EqualFold(r.URL.Query().Get("purgeRequested"), "true") // PyIceberg sends "True"
-	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropTable(r.Context(), c.identity.Caller, t, purge) })
-	if err != nil {
-		return err
-	}
-	return noContent(w)
-}
-
-// authorizedTable resolves the path's table and decides.
-func (rt *Router) authorizedTable(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
-	t, err := c.object(r, "table")
-	if err != nil {
-		return t, err
-	}
-	return t, rt.may(c, action, authz.TableOf(t), t)
+	return rt.drop(w, r, c, ofTable, authz.DropTable, func(ctx context.Context, caller mounts.Caller, t mounts.Target) error {
+		return c.tree.DropTable(ctx, caller, t, purge)
+	})
 }
 
 type renameRequest struct {
@@ -246,7 +225,7 @@ func (c *call) named(r *http.Request, i *wireIdentifier, member string) (mounts.
 // after each scan and commit, so a mount is asked for the table only where that is cheap:
 // where it is one that we write ourselves.
 func (rt *Router) reportMetrics(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedTable(r, c, authz.ReportMetrics)
+	t, err := rt.authorized(r, c, ofTable, authz.ReportMetrics)
 	if err != nil {
 		return err
 	}

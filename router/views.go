@@ -15,7 +15,7 @@ func (rt *Router) listViews(w http.ResponseWriter, r *http.Request, c *call) err
 }
 
 func (rt *Router) loadView(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedView(r, c, authz.LoadView)
+	t, err := rt.authorized(r, c, ofView, authz.LoadView)
 	if err != nil {
 		return err
 	}
@@ -32,23 +32,7 @@ func (rt *Router) answerView(w http.ResponseWriter, r *http.Request, v *mounts.V
 }
 
 func (rt *Router) viewExists(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedView(r, c, authz.ViewExists)
-	if err != nil {
-		return err
-	}
-	if err := c.tree.ViewExists(r.Context(), c.identity.Caller, t); err != nil {
-		return err
-	}
-	return noContent(w)
-}
-
-// authorizedView resolves the path's view and decides.
-func (rt *Router) authorizedView(r *http.Request, c *call, action authz.Action) (mounts.Target, error) {
-	t, err := c.object(r, "view")
-	if err != nil {
-		return t, err
-	}
-	return t, rt.may(c, action, authz.ViewOf(t), t)
+	return rt.exists(w, r, c, ofView, authz.ViewExists, c.tree.ViewExists)
 }
 
 func (rt *Router) createView(w http.ResponseWriter, r *http.Request, c *call) error {
@@ -96,7 +80,7 @@ func (rt *Router) registerView(w http.ResponseWriter, r *http.Request, c *call) 
 }
 
 func (rt *Router) replaceView(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedView(r, c, authz.ReplaceView)
+	t, err := rt.authorized(r, c, ofView, authz.ReplaceView)
 	if err != nil {
 		return err
 	}
@@ -123,15 +107,7 @@ func (rt *Router) changeView(w http.ResponseWriter, r *http.Request, c *call, t 
 }
 
 func (rt *Router) dropView(w http.ResponseWriter, r *http.Request, c *call) error {
-	t, err := rt.authorizedView(r, c, authz.DropView)
-	if err != nil {
-		return err
-	}
-	_, err = rt.once(r, c, t, nil, func() error { return c.tree.DropView(r.Context(), c.identity.Caller, t) })
-	if err != nil {
-		return err
-	}
-	return noContent(w)
+	return rt.drop(w, r, c, ofView, authz.DropView, c.tree.DropView)
 }
 
 func (rt *Router) renameView(w http.ResponseWriter, r *http.Request, c *call) error {
