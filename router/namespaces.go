@@ -38,9 +38,10 @@ func (rt *Router) createNamespace(w http.ResponseWriter, r *http.Request, c *cal
 	if err := rt.mayCreate(c, authz.CreateNamespace, authz.NamespaceOf(t)); err != nil {
 		return err
 	}
+	ctx := r.Context()
 	stored := orEmpty(properties) // what a repeated request is answered with
 	_, err = rt.once(r, c, t, b, func() (err error) {
-		stored, err = c.tree.CreateNamespace(r.Context(), c.identity.Caller, t, stored)
+		stored, err = c.tree.CreateNamespace(ctx, c.identity.Caller, t, stored)
 		return err
 	})
 	if err != nil {
