@@ -144,7 +144,7 @@ func (c *Catalog) expireBehind(ctx context.Context, base *metadata.Document, cha
 		}
 	}
 	if len(files) > 0 {
-		c.expire(ctx, files[len(files)-1].location, documents...)
+		c.expire(ctx, files[len(files)-1], documents...)
 	}
 }
 

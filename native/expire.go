@@ -3,24 +3,21 @@ package native
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"piedmont/native/metadata"
 	"piedmont/vend"
 )
 
-const deleteAfterCommit = "write.metadata.delete-after-commit.enabled"
-
 // expire deletes the metadata files that fell out of a table's metadata log by a commit,
 // or by a chain of them, in the background, if the table asks for it. documents are the one
-// the chain began with and those that it made, in their order; the pointer is at current.
-func (c *Catalog) expire(ctx context.Context, current vend.Location, documents ...*metadata.Document) {
-	last := documents[len(documents)-1]
-	if enabled, _ := last.Property(deleteAfterCommit); !strings.EqualFold(enabled, "true") {
+// the chain began with and those that it made, in their order; the pointer is at the file of
+// the last.
+func (c *Catalog) expire(ctx context.Context, current file, documents ...*metadata.Document) {
+	if !current.expires {
 		return
 	}
 	c.cleaner.start(ctx, "a metadata file that fell out of its table's log", func(ctx context.Context) []doomed {
-		return c.expired(ctx, current, documents)
+		return c.expired(ctx, current.location, documents)
 	})
 }
 

@@ -119,6 +119,8 @@ type file struct {
 	location vend.Location
 	document document
 	gzipped  bool
+	// expires: the files that fall out of the metadata log by this one are to be deleted.
+	expires bool
 }
 
 // name chooses where the next document of a table or view goes: a fresh name in its metadata
@@ -129,6 +131,8 @@ func (c *Catalog) name(d document, before string) (file, error) {
 	if codec, _ := d.Property("write.metadata.compression-codec"); strings.EqualFold(codec, "gzip") {
 		f.gzipped, suffix = true, ".gz.metadata.json"
 	}
+	expires, _ := d.Property("write.metadata.delete-after-commit.enabled")
+	f.expires = strings.EqualFold(expires, "true")
 	name := fmt.Sprintf("%s/%05d-%s%s", metadataFolder(d), number(before)+1, uuid.New(), suffix)
 	var err error
 	f.profile, f.location, err = c.storage.Find(name)

@@ -12,21 +12,33 @@ import (
 // placeProperties are the properties that say where files of a table go.
 var placeProperties = []string{"write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"}
 
-// checkPlaces refuses a document that leads outside the mount's storage profiles.
-func (c *Catalog) checkPlaces(d document) error {
-	if _, _, err := c.storage.Find(d.Location()); err != nil {
-		return err
-	}
+// property is one of a document's properties.
+type property struct{ name, value string }
+
+// placesOf are the place properties that a document has.
+func placesOf(d document) []property {
+	var list []property
 	for _, name := range placeProperties {
-		value, ok := d.Property(name)
-		if !ok {
-			continue
-		}
-		if _, _, err := c.storage.Find(value); err != nil {
-			return ofProperty(name, err)
+		if value, ok := d.Property(name); ok {
+			list = append(list, property{name, value})
 		}
 	}
-	return nil
+	return list
+}
+
+// checkPlaces refuses a document that leads outside the mount's storage profiles, and
+// returns where its properties lead.
+func (c *Catalog) checkPlaces(d document) ([]property, error) {
+	if _, _, err := c.storage.Find(d.Location()); err != nil {
+		return nil, err
+	}
+	places := placesOf(d)
+	for _, p := range places {
+		if _, _, err := c.storage.Find(p.value); err != nil {
+			return nil, ofProperty(p.name, err)
+		}
+	}
+	return places, nil
 }
 
 // ofProperty is an error about the value of a property.
@@ -42,13 +54,16 @@ func ofProperty(name string, err error) error {
 // table may put its files around its own place. What is as it was costs nothing. before is
 // nil where there is none, own the key of the table in the index of locations, if it has one.
 func (c *Catalog) checkNewPlaces(ctx context.Context, op string, d, before document, own Key) error {
-	if err := c.checkPlaces(d); err != nil {
+	places, err := c.checkPlaces(d)
+	if err != nil {
 		return err
 	}
-	for _, name := range newPlaces(d, before) {
-		value, _ := d.Property(name)
-		if err := c.checkSiblings(ctx, op, value, d, own, inOrBelow); err != nil {
-			return ofProperty(name, err)
+	for _, p := range places {
+		if !isNew(p, before) {
+			continue
+		}
+		if err := c.checkSiblings(ctx, op, p.value, d, own, inOrBelow); err != nil {
+			return ofProperty(p.name, err)
 		}
 	}
 	return nil
@@ -57,7 +72,8 @@ func (c *Catalog) checkNewPlaces(ctx context.Context, op string, d, before docum
 // checkNewViewPlaces is checkNewPlaces for a view, which has no place of its own in the
 // index: it may lie around tables, as in the folder of their namespace, but in none.
 func (c *Catalog) checkNewViewPlaces(ctx context.Context, op string, d, before document) error {
-	if err := c.checkPlaces(d); err != nil {
+	places, err := c.checkPlaces(d)
+	if err != nil {
 		return err
 	}
 	here := func(l vend.Location) Key { return at(l.String()) }
@@ -66,30 +82,25 @@ func (c *Catalog) checkNewViewPlaces(ctx context.Context, op string, d, before d
 			return err
 		}
 	}
-	for _, name := range newPlaces(d, before) {
-		value, _ := d.Property(name)
-		if err := c.checkSiblings(ctx, op, value, d, "", here); err != nil {
-			return ofProperty(name, err)
+	for _, p := range places {
+		if !isNew(p, before) {
+			continue
+		}
+		if err := c.checkSiblings(ctx, op, p.value, d, "", here); err != nil {
+			return ofProperty(p.name, err)
 		}
 	}
 	return nil
 }
 
-// newPlaces are the place properties that the document before, if there is one, hasn't or
-// has otherwise.
-func newPlaces(d, before document) []string {
-	var names []string
-	for _, name := range placeProperties {
-		value, ok := d.Property(name)
-		if ok && before != nil {
-			old, had := before.Property(name)
-			ok = !had || old != value
-		}
-		if ok {
-			names = append(names, name)
-		}
+// isNew says whether the document before, if there is one, hasn't the property or has
+// another value of it.
+func isNew(p property, before document) bool {
+	if before == nil {
+		return true
 	}
-	return names
+	old, ok := before.Property(p.name)
+	return !ok || old != p.value
 }
 
 // maxSharing is how many entries of one place are looked at: tables that share a place are

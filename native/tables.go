@@ -129,7 +129,8 @@ func (c *Catalog) mayEnter(ctx context.Context, target *Catalog, id mounts.Ident
 	if err != nil {
 		return err
 	}
-	return target.checkPlaces(d)
+	_, err = target.checkPlaces(d)
+	return err
 }
 
 // opened is the document of a table or view.

@@ -98,7 +98,7 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.C
 				p.catalog.keep(*p.file)
 			}
 			if p.base != nil {
-				p.catalog.expire(ctx, p.file.location, p.base, p.next)
+				p.catalog.expire(ctx, *p.file, p.base, p.next)
 			}
 		}
 	case !mounts.Is(err, mounts.CommitStateUnknown):
