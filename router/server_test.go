@@ -55,7 +55,8 @@ func TestRawRequests(t *testing.T) {
 	require.Equal(t, before, g.state())
 }
 
-// raw sends bytes, closes its half of the connection and reads the status.
+// raw sends bytes and reads the status. Where a body could go on it closes its half of the
+// connection, which a server may take for a client that left.
 func raw(t *testing.T, server *httptest.Server, request string) (status int, location string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -63,7 +64,9 @@ func raw(t *testing.T, server *httptest.Server, request string) (status int, loc
 	defer conn.Close()
 	_, err = io.WriteString(conn, request)
 	require.NoError(t, err)
-	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	if strings.HasPrefix(request, "POST") {
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err, request)
 	defer response.Body.Close()
