@@ -154,7 +154,7 @@ func TestRegistryCantBeRead(t *testing.T) {
 	each(t, func(t *testing.T, w *world, c change) {
 		records, files := w.state(), w.disk()
 		if strings.Contains(c.name, "register") {
-			t.Skip("reads the table first") // its own look-ups fail as those of a create do
+			return // its own look-ups fail as those of a create do
 		}
 		w.registry.set(failing(native.ErrNotApplied), nil, errors.New("disk on fire"))
 		err := c.do(t.Context(), w)

@@ -54,7 +54,7 @@ func TestOneFileThatCantBeWrittenFailsOneCommit(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // others join the queue
 		mu.Lock()
 		written++
-		failing := written == 1 || written == 5
+		failing := written == 1 // a later one may be of a commit that starts again anyway
 		mu.Unlock()
 		if failing {
 			return vend.Outcome(vend.ErrNotWritten, &mounts.Error{Kind: mounts.BadRequest, Detail: "Invalid location"})
@@ -68,13 +68,13 @@ func TestOneFileThatCantBeWrittenFailsOneCommit(t *testing.T) {
 		}
 	})
 	close(failed)
-	require.Len(t, failed, 2)
+	require.Len(t, failed, 1)
 	for err := range failed {
 		require.True(t, mounts.Is(err, mounts.BadRequest), "%v", err)
 		require.Contains(t, err.Error(), "Invalid location")
 	}
 	_, d := w.load(w.main, "ns.t")
-	require.Len(t, d.Properties, 18+1)
+	require.Len(t, d.Properties, 19+1)
 }
 
 // TestACommitDoesNotWaitForever: who waited too long for a turn hears that surely nothing

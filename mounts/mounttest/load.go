@@ -144,7 +144,7 @@ func testNoSuchTable(t *testing.T, r *reader) {
 // unless the mount tells its canonical form.
 func testOtherSpellings(t *testing.T, r *reader) {
 	if _, ok := r.Mount.(mounts.Canonicalizer); ok {
-		t.Skip("the mount takes several spellings and says so")
+		return // the mount takes several spellings and says so
 	}
 	held := map[string]bool{}
 	for _, id := range r.content.Tables {
@@ -189,7 +189,7 @@ func otherSpellings(id mounts.Identifier) []mounts.Identifier {
 func testCanonical(t *testing.T, r *reader) {
 	c, ok := r.Mount.(mounts.Canonicalizer)
 	if !ok {
-		t.Skip("the mount takes one spelling")
+		return // the mount takes one spelling
 	}
 	for _, s := range append(AwkwardNames(), "Plain", "ÄÖÜ", "İ") {
 		require.Equal(t, c.Canonical(s), c.Canonical(c.Canonical(s)))
