@@ -205,6 +205,9 @@ func TestAForbidThatCannotBeEvaluated(t *testing.T) {
 	g.do("DELETE", "/v1/namespaces/other", "").refused(403, "ForbiddenException", "ops may not dropNamespace on other")
 	require.Contains(t, g.log.String(), `msg="a policy can't be evaluated" effect=forbid file=test.cedar line=1`)
 	require.InDelta(t, 1, g.counted("piedmont_policy_errors_total", "forbid"), 0)
+	g.do("DELETE", "/v1/namespaces/none", "").refused(403, "ForbiddenException")
+	require.InDelta(t, 2, g.counted("piedmont_policy_errors_total", "forbid"), 0)
+	require.Equal(t, 1, strings.Count(g.log.String(), "a policy can't be evaluated"), "said once")
 	g.do("DELETE", "/v1/namespaces/ns", "").ok()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -45,6 +46,7 @@ type Router struct {
 	ready         func(ctx context.Context) error
 	metrics       *Metrics
 	now           func() time.Time
+	faulty        sync.Map // policies that were logged, by file and line
 	log           *slog.Logger
 	mux           *chi.Mux
 }
@@ -78,13 +80,17 @@ func New(o Options) (*Router, error) {
 	return rt, nil
 }
 
-// policyError counts and logs a policy that couldn't be evaluated.
+// policyError counts each time that a policy couldn't be evaluated, and logs the first: a
+// list may bring as many as it has names.
 func (rt *Router) policyError(e authz.PolicyError) {
 	effect := "permit"
 	if e.Forbid {
 		effect = "forbid"
 	}
 	rt.metrics.policyErrors.WithLabelValues(effect).Inc()
+	if _, told := rt.faulty.LoadOrStore(fmt.Sprintf("%s:%d", e.File, e.Line), true); told {
+		return
+	}
 	rt.log.Error("a policy can't be evaluated", slog.String("effect", effect), slog.String("file", e.File), slog.Int("line", e.Line), slog.String("error", e.Message))
 }
 
