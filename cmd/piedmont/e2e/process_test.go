@@ -33,7 +33,7 @@ func TestWithoutConfiguration(t *testing.T) {
 		}
 	}
 	p.must("GET", "/v1/config", key, nil)
-	for _, want := range []string{"PyIceberg:", "Spark", "DuckDB", p.URI} {
+	for _, want := range []string{"# PyIceberg", "# Spark", "# DuckDB", p.URI} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the start says nothing of %s:\n%s", want, p.out)
 		}
