@@ -50,6 +50,15 @@ type DocumentKey struct{ Profile, Location string }
 // split its base again.
 const parsedBytes = 64 << 20
 
+// placedBytes bounds the locations whose profile is remembered.
+const placedBytes = 8 << 20
+
+// placed is where a location leads: profiles never change while a catalog lives.
+type placed struct {
+	profile  *vend.Profile
+	location vend.Location
+}
+
 // Catalog is a catalog we own: a Mount that can be written, over a Registry.
 type Catalog struct {
 	id        string
@@ -59,6 +68,7 @@ type Catalog struct {
 	documents *Documents
 	formats   []int
 	format    int // for creates that ask for none
+	placed    *cache.Cache[string, placed]
 	parsed    *cache.Cache[DocumentKey, *metadata.Document]
 	queues    queues
 	cleaner   *cleaner
@@ -102,6 +112,7 @@ func New(o Options) (*Catalog, error) {
 	return &Catalog{
 		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
 		formats: formats, format: format,
+		placed: cache.New(placedBytes, func(location string, _ placed) int64 { return 3 * int64(len(location)) }),
 		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
 		queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,
 	}, nil

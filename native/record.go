@@ -66,13 +66,15 @@ func (p pointer) encode() ([]byte, error) {
 
 func decodePointer(r Record) (pointer, error) {
 	var p pointer
+	text := string(r.Value) // once: the fields are parts of it
 	for rest := r.Value; len(rest) > 0; {
 		size, n := binary.Uvarint(rest[1:])
 		if n <= 0 || size > uint64(len(rest)-1-n) {
 			return pointer{}, damaged(r, errors.New("a field ends behind the record"))
 		}
 		end := 1 + n + int(size)
-		value := string(rest[1+n : end])
+		at := len(text) - len(rest)
+		value := text[at+1+n : at+end]
 		switch rest[0] {
 		case tagType:
 			p.Type = objectType(value)

@@ -45,7 +45,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	if err != nil {
 		return nil, err
 	}
-	profile, l, err := c.storage.Find(p.Metadata)
+	profile, l, err := c.find(p.Metadata)
 	if err != nil {
 		return nil, misplaced("loadTable", id, err)
 	}
@@ -64,6 +64,18 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 			return refs(d)
 		},
 	}, nil
+}
+
+// find is storage.Find for the metadata file of a table, which each load asks for.
+func (c *Catalog) find(location string) (*vend.Profile, vend.Location, error) {
+	if f, ok := c.placed.Get(location); ok {
+		return f.profile, f.location, nil
+	}
+	profile, l, err := c.storage.Find(location)
+	if err == nil {
+		c.placed.Add(location, placed{profile, l})
+	}
+	return profile, l, err
 }
 
 // misplaced is the error for a table whose files no profile of the mount reaches any more.
