@@ -31,7 +31,7 @@ func appendsEach(t *testing.T) int {
 	t.Helper()
 	n := os.Getenv("PIEDMONT_TEST_APPENDS")
 	if n == "" {
-		return 5
+		return 20
 	}
 	each, err := strconv.Atoi(n)
 	if err != nil || each < 1 {
