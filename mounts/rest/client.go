@@ -46,6 +46,8 @@ func newClient(timeout time.Duration, limit int64) *client {
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: timeout, Protocols: protocols,
 			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
 			MaxResponseHeaderBytes: maxHeader,
+			// An upstream nearby takes longer to pack an answer than to send it plain.
+			DisableCompression: true,
 		},
 		// A redirect could lead a credential anywhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
