@@ -27,7 +27,6 @@ const (
 	CommitFailed                   // a requirement doesn't hold or the swap was lost; surely nothing was done
 	Unprocessable                  // well-formed, but contradicts itself (422)
 	TooLarge                       // the request body is over the limit
-	TooManyRequests                // over a rate limit; nothing was done
 	CommitStateUnknown             // perhaps done: the caller must not clean up
 	BadGateway                     // an upstream answered what it should not
 	Unavailable                    // surely not done; may be tried again
@@ -41,7 +40,7 @@ var kindNames = [...]string{
 	NoSuchNamespace: "no such namespace", NoSuchTable: "no such table", NoSuchView: "no such view",
 	NotFound: "not found", Unsupported: "unsupported operation", AlreadyExists: "already exists",
 	NamespaceNotEmpty: "namespace not empty", CommitFailed: "commit failed", Unprocessable: "unprocessable",
-	TooLarge: "request too large", TooManyRequests: "too many requests",
+	TooLarge:           "request too large",
 	CommitStateUnknown: "commit state unknown", BadGateway: "bad gateway", Unavailable: "unavailable", Timeout: "timeout", Replayed: "replayed",
 }
 
@@ -123,7 +122,7 @@ func (e *Error) Message() string {
 	case NamespaceNotEmpty:
 		return "Namespace " + e.Name + " is not empty"
 	case Internal, BadRequest, InvalidArgument, NotAuthorized, Forbidden, NotFound, Unsupported, AlreadyExists, CommitFailed,
-		Unprocessable, TooLarge, TooManyRequests, CommitStateUnknown, BadGateway, Unavailable, Timeout, Replayed:
+		Unprocessable, TooLarge, CommitStateUnknown, BadGateway, Unavailable, Timeout, Replayed:
 	}
 	s := e.Kind.String()
 	if e.Name != "" {

@@ -33,8 +33,8 @@ type link struct {
 }
 
 // begin takes as many commits as one batch may hold and drops those whose clients have
-// gone or that waited too long: nothing was done for them yet. A commit sent again while the first still waits
-// must not share its batch: they would keep one receipt.
+// gone or that waited too long: nothing was done for them yet. A commit sent again while
+// the first still waits must not share its batch: they would keep one receipt.
 func begin(waiting []*pending) (batch, later []*pending) {
 	receipts, now := map[Key]bool{}, time.Now()
 	for i, p := range waiting {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -151,7 +152,7 @@ func metadataFolder(d document) string {
 // number is the leading number of a metadata file's name; -1 where there is no file
 // before, and where its name has none (a registered one).
 func number(location string) int {
-	digits, _, ok := strings.Cut(base(location), "-")
+	digits, _, ok := strings.Cut(path.Base(location), "-")
 	n, err := strconv.Atoi(digits)
 	if location == "" || !ok || err != nil || n < 0 {
 		return -1

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"path"
 
 	"piedmont/mounts"
 	"piedmont/vend"
@@ -210,6 +209,3 @@ func renameTaken(op string, from, to mounts.Target, taken pointer) error {
 		Detail: "Cannot rename {name} to {other}. " + taken.Type.title() + " already exists",
 	}
 }
-
-// base is the last segment of a location.
-func base(location string) string { return path.Base(location) }

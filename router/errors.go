@@ -34,7 +34,6 @@ var statuses = map[mounts.Kind]status{
 	mounts.CommitFailed:       {409, "CommitFailedException"},
 	mounts.Unprocessable:      {422, "UnprocessableEntityException"},
 	mounts.TooLarge:           {413, "BadRequestException"},
-	mounts.TooManyRequests:    {429, "TooManyRequestsException"},
 	mounts.CommitStateUnknown: {500, "CommitStateUnknownException"},
 	mounts.BadGateway:         {502, "BadGatewayException"},
 	mounts.Unavailable:        {503, "SlowDownException"},

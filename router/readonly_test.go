@@ -133,7 +133,6 @@ func TestErrorsOfAnUpstream(t *testing.T) {
 		{mounts.BadGateway, 502, "BadGatewayException"},
 		{mounts.Timeout, 504, "GatewayTimeoutException"},
 		{mounts.Internal, 500, "InternalServerError"},
-		{mounts.TooManyRequests, 429, "TooManyRequestsException"},
 		{mounts.Forbidden, 403, "ForbiddenException"},
 		{mounts.Kind(200), 500, "InternalServerError"},
 	} {
