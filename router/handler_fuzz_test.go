@@ -69,7 +69,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target, header, body string) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil || !strings.HasPrefix(target, "/") {
-			t.Skip()
+			return // no request that a server would be handed
 		}
 		for _, credential := range []string{nobody, ops} {
 			name, value, _ := strings.Cut(header, ": ")

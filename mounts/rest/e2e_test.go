@@ -31,7 +31,7 @@ import (
 //	PIEDMONT_TEST_REST_REFUSES     characters that its names can't hold; unset for all but letters, digits and _
 func TestRealUpstream(t *testing.T) {
 	if os.Getenv("PIEDMONT_TEST_REST_URI") == "" {
-		t.Skip("PIEDMONT_TEST_REST_URI is not set")
+		t.Fatal("PIEDMONT_TEST_REST_URI names no upstream: run make test")
 	}
 	names := []string{"under_score", "d1g1ts"}
 	refused, set := os.LookupEnv("PIEDMONT_TEST_REST_REFUSES")

@@ -133,7 +133,7 @@ func residentKiB(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Skip("no /proc here")
+		t.Skip("platform: needs Linux with /proc")
 	}
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	n, err := strconv.Atoi(strings.Fields(rest)[0])

@@ -66,9 +66,6 @@ func TestPlans(t *testing.T) {
 
 // TestScanBytes reads more than one Scan may hold.
 func TestScanBytes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 256 MiB")
-	}
 	url := newSchema(t)
 	r := openTest(t, url)
 	execute(t, url, `INSERT INTO piedmont_records (key, version, value)

@@ -27,10 +27,10 @@ func TestCrash(t *testing.T) {
 		image := filepath.Join(t.TempDir(), "image")
 		require.NoError(t, exec.Command("truncate", "-s", "64M", image).Run())
 		if out, err := exec.Command("mkfs.ext4", "-q", image).CombinedOutput(); err != nil {
-			t.Skipf("no ext4 can be made here: %s", out)
+			t.Skipf("platform: needs mkfs.ext4: %s", out)
 		}
 		if out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput(); err != nil {
-			t.Skipf("needs the right to mount: %s", out)
+			t.Skipf("platform: needs the right to mount: %s", out)
 		}
 		t.Cleanup(func() { _ = exec.Command("umount", dir).Run() }) // does something only after a failure
 		created := createUntilStopped(t, dir, time.Duration(20+15*round)*time.Millisecond)

@@ -201,7 +201,7 @@ func forbid(t *testing.T, dir string) {
 		return
 	}
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", dir).Run(); err != nil {
-		t.Skip("root without the right to mount")
+		t.Skip("platform: root without the right to mount")
 	}
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })
 }
@@ -209,7 +209,7 @@ func forbid(t *testing.T, dir string) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).Run(); err != nil {
-		t.Skip("needs the right to mount a small disk")
+		t.Skip("platform: needs the right to mount a small disk")
 	}
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })
 	prefix := location(t, "file://"+dir)
