@@ -20,6 +20,7 @@ import (
 //	k name                               token signing keys
 //	r principal NUL key                  receipts of mutations
 //	x expiry receipt                     when receipts may go, eight bytes, big-endian seconds
+//	b                                    a restore of a backup that hasn't ended
 //
 // A namespace is its levels joined by 0x1F. Names hold no control characters, so no part
 // can be taken for another, and the children of a namespace sort next to each other.
@@ -32,6 +33,7 @@ const (
 	kindSigningKey = "k"
 	kindReceipt    = "r"
 	kindExpiry     = "x"
+	kindRestore    = "b"
 )
 
 const nul = "\x00"
