@@ -26,6 +26,9 @@ type Document struct {
 	reduce  sync.Once
 	refs    *Document
 	refsErr error
+
+	identify            sync.Once
+	tableUUID, viewUUID string
 }
 
 // NewDocument makes a document of a text that must be exactly one JSON object: it will be

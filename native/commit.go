@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native/metadata"
 )
@@ -72,7 +73,7 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 		answer(batch, err)
 		return again
 	}
-	base, err := c.open(ctx, id, p.Metadata)
+	base, err := c.base(ctx, id, p)
 	if err != nil {
 		answer(batch, err)
 		return again
@@ -152,10 +153,15 @@ func (c *Catalog) expireBehind(ctx context.Context, base *metadata.Document, cha
 // carried out before, so nothing that fails here may look like a refusal.
 func (c *Catalog) found(ctx context.Context, id mounts.Identifier, p pointer) (*mounts.Table, error) {
 	table, err := c.asLoaded(ctx, id, p)
+	return table, unreadable(id, err)
+}
+
+// unreadable is the error of a change that was applied, but whose document can't be read.
+func unreadable(id mounts.Identifier, err error) error {
 	if err == nil {
-		return table, nil
+		return nil
 	}
-	return nil, &mounts.Error{
+	return &mounts.Error{
 		Kind: mounts.CommitStateUnknown, Op: "updateTable", Name: id.String(),
 		Detail: "The change was applied, but the metadata that it made can't be read right now", Err: err,
 	}
@@ -163,13 +169,22 @@ func (c *Catalog) found(ctx context.Context, id mounts.Identifier, p pointer) (*
 
 // asLoaded is the table that a pointer points to, its document at hand.
 func (c *Catalog) asLoaded(ctx context.Context, id mounts.Identifier, p pointer) (*mounts.Table, error) {
-	profile, l, err := c.storage.Find(p.Metadata)
-	if err != nil {
-		return nil, misplaced("updateTable", id, err)
-	}
-	d, err := c.document(ctx, profile, l)
+	table, d, err := c.lyingAt(ctx, id, p.Metadata)
 	if err != nil {
 		return nil, err
 	}
-	return tableOf(p.Metadata, profile.Name, d), nil
+	return table, c.checkOwn(id, p, d)
+}
+
+// lyingAt is the table that a metadata file holds, whichever that is.
+func (c *Catalog) lyingAt(ctx context.Context, id mounts.Identifier, location string) (*mounts.Table, *cache.Document, error) {
+	profile, l, err := c.storage.Find(location)
+	if err != nil {
+		return nil, nil, misplaced("updateTable", id, err)
+	}
+	d, err := c.document(ctx, profile, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	return tableOf(location, profile.Name, d), d, nil
 }

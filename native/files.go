@@ -106,6 +106,40 @@ func (c *Catalog) open(ctx context.Context, id mounts.Identifier, location strin
 	return d, nil
 }
 
+// base is the document that commits to a table build on. It must be that very table's: a
+// file put in the place of another would lose what the table held.
+func (c *Catalog) base(ctx context.Context, id mounts.Identifier, p pointer) (*metadata.Document, error) {
+	d, err := c.open(ctx, id, p.Metadata)
+	if err == nil && d.UUID() != p.UUID {
+		return nil, c.foreignDocument(id, p)
+	}
+	return d, err
+}
+
+// checkOwn refuses a document that isn't that of the pointer's table or view.
+func (c *Catalog) checkOwn(id mounts.Identifier, p pointer, d *cache.Document) error {
+	uuid := d.TableUUID()
+	if p.Type == typeView {
+		uuid = d.ViewUUID()
+	}
+	if uuid != p.UUID {
+		return c.foreignDocument(id, p)
+	}
+	return nil
+}
+
+// foreignDocument is the error for a metadata file that holds another table or view than
+// the one whose pointer leads to it. It isn't kept, so that the table is served as soon as
+// its own file is back.
+func (c *Catalog) foreignDocument(id mounts.Identifier, p pointer) error {
+	if profile, l, err := c.storage.Find(p.Metadata); err == nil {
+		key := DocumentKey{Profile: profile.Name, Location: l.String()}
+		c.documents.Remove(key)
+		c.parsed.Remove(key)
+	}
+	return &mounts.Error{Kind: mounts.Internal, Op: "read metadata file", Name: id.String(), Detail: "Not the metadata of {name}, as its uuid is another: " + p.Metadata}
+}
+
 // document is what table and view metadata have in common.
 type document interface {
 	Bytes() []byte

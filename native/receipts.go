@@ -128,7 +128,8 @@ func (c *Catalog) KeepRefusal(ctx context.Context, caller mounts.Caller, refusal
 // that it is the outcome of was applied, so every error is CommitStateUnknown, also where
 // the file was removed since.
 func (c *Catalog) TableAt(ctx context.Context, location string) (*mounts.Table, error) {
-	return c.found(ctx, mounts.Identifier{}, pointer{Metadata: location})
+	table, _, err := c.lyingAt(ctx, mounts.Identifier{}, location)
+	return table, unreadable(mounts.Identifier{}, err)
 }
 
 const (

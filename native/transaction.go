@@ -129,7 +129,7 @@ func (p *part) prepare(ctx context.Context, op string) (changeset, error) {
 	if err != nil {
 		return changeset{}, err
 	}
-	d, err := c.open(ctx, id, base.Metadata)
+	d, err := c.base(ctx, id, base)
 	if err != nil {
 		return changeset{}, err
 	}
