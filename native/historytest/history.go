@@ -1,0 +1,210 @@
+// Package historytest tests that the tables of a catalog are linearizable. Clients ask it
+// over HTTP for changes that contend for a few names, note what they are answered, and
+// porcupine looks for one order of everything asked that explains each answer. Where there
+// is none a promise was broken: an acknowledged write is lost, an unknown one is there by
+// half, a transaction was seen half, a refusal had no reason, or something "not applied"
+// was applied.
+package historytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// ErrNotSent is for a Send that surely asked nothing.
+var ErrNotSent = errors.New("not sent")
+
+// Send sends one request to a replica. body is nil where there is none, key empty where
+// no Idempotency-Key is to be sent. An error means that no whole answer came; one that is
+// ErrNotSent, that nothing was asked either.
+type Send func(ctx context.Context, replica int, method, path, key string, body []byte) (status int, answer []byte, err error)
+
+// Options say what a history is made of.
+type Options struct {
+	// Seed decides what clients ask for. The same seed asks the same as far as the same is
+	// answered.
+	Seed uint64
+	// Namespace exists, is empty, and is used by nobody else.
+	Namespace string
+	// Replicas is how many Send can reach, from 0.
+	Replicas int
+	// Clients ask at the same time, each one thing at a time.
+	Clients int
+	// Pause is how long a client rests between two operations, at most. Longer histories
+	// take porcupine longer to check.
+	Pause time.Duration
+	// Impatience is how many of 100 changes are given up by their client while under way.
+	Impatience int
+	// Send reaches the catalog.
+	Send Send
+}
+
+const (
+	// resolveFor is how long a client sends a change with an Idempotency-Key again.
+	resolveFor = 30 * time.Second
+	// readFor is how long the reads at the end of a history may take.
+	readFor = 30 * time.Second
+	// checkFor is how long porcupine may look for an order.
+	checkFor = time.Minute
+)
+
+// History is what was asked and answered.
+type History struct {
+	o     Options
+	begin time.Time
+
+	mu         sync.Mutex
+	next       int // the id of the next operation
+	operations []porcupine.Operation
+	notes      []porcupine.Annotation
+	creators   map[string]string // of tables, by uuid
+	uuids      map[string]string // the other way round
+	broken     []string          // what no order can explain
+}
+
+// New begins a history.
+func New(o Options) *History {
+	return &History{o: o, begin: time.Now(), next: 1, creators: map[string]string{}, uuids: map[string]string{}}
+}
+
+// Run lets clients ask until ctx ends, and waits for the answers to what is under way.
+func (h *History) Run(ctx context.Context) {
+	var clients sync.WaitGroup
+	for i := range h.o.Clients {
+		clients.Go(func() {
+			c := h.client(i)
+			for ctx.Err() == nil {
+				c.act()
+				time.Sleep(time.Duration(c.random.Int64N(int64(h.o.Pause) + 1)))
+			}
+		})
+	}
+	clients.Wait()
+}
+
+func (h *History) client(i int) *client {
+	return &client{h: h, id: i, random: rand.New(rand.NewPCG(h.o.Seed, uint64(i)))}
+}
+
+// ReadAll reads everything through every replica: what is unknown has to be decided, and
+// what is decided has to be the same for all. The catalog has to be whole again.
+func (h *History) ReadAll() {
+	c := h.client(h.o.Clients)
+	for replica := range h.o.Replicas {
+		for n := range names {
+			c.read(replica, operation{kind: load, name: n})
+		}
+		c.read(replica, operation{kind: list})
+	}
+}
+
+// Note says in the picture of the history what happened to the catalog, since begin.
+func (h *History) Note(begin time.Time, what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.notes = append(h.notes, porcupine.Annotation{Tag: "faults", Start: begin.Sub(h.begin).Nanoseconds(), End: h.now(), Description: what})
+}
+
+// Broken notes that a promise was broken whatever the order.
+func (h *History) Broken(format string, arguments ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.broken = append(h.broken, fmt.Sprintf(format, arguments...))
+}
+
+func (h *History) now() int64 { return time.Since(h.begin).Nanoseconds() }
+
+func (h *History) newID() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next++
+	return h.next - 1
+}
+
+// record notes what an operation came to. One of unknown outcome is under way for ever.
+func (h *History) record(client int, call int64, o operation, out outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	answered := h.now()
+	if out.result == unknown {
+		answered = math.MaxInt64
+	}
+	h.operations = append(h.operations, porcupine.Operation{ClientId: client, Input: o, Output: out, Call: call, Return: answered})
+}
+
+// identify holds each table to one uuid for ever, whatever it is called.
+func (h *History) identify(s sighting) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	uuid, known := h.uuids[s.creator]
+	creator, used := h.creators[s.uuid]
+	if known && uuid != s.uuid || used && creator != s.creator {
+		return fmt.Errorf("the table of #%s has the uuid %s, which was %s of #%s", s.creator, s.uuid, uuid, creator)
+	}
+	h.uuids[s.creator], h.creators[s.uuid] = s.uuid, s.creator
+	return nil
+}
+
+// Check fails the test unless an order explains the history, and says where a picture of
+// it is to be found.
+func (h *History) Check(t *testing.T) {
+	t.Helper()
+	for _, b := range h.broken {
+		t.Errorf("seed %d: %s", h.o.Seed, b)
+	}
+	begin := time.Now()
+	m := model()
+	verdict := porcupine.CheckOperationsTimeout(m, h.operations, checkFor)
+	t.Logf("%s, checked in %s: %s", h.summary(), time.Since(begin).Round(time.Millisecond), verdict)
+	if verdict == porcupine.Ok && !t.Failed() {
+		return
+	}
+	t.Errorf("seed %d: porcupine says %s; the history: %s", h.o.Seed, verdict, h.draw(t, m))
+}
+
+// draw writes the picture of the history to a file that stays.
+func (h *History) draw(t *testing.T, m porcupine.Model) string {
+	t.Helper()
+	_, info := porcupine.CheckOperationsVerbose(m, h.operations, checkFor)
+	info.AddAnnotations(h.notes)
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("piedmont-history-%d.html", h.o.Seed))
+	if err := porcupine.VisualizePath(m, info, path); err != nil {
+		return err.Error()
+	}
+	return path
+}
+
+// Done is how many changes were acknowledged: a history without any proves nothing.
+func (h *History) Done() int { return h.counted()[done] }
+
+// counted counts the changes by their results.
+func (h *History) counted() map[result]int {
+	counts := map[result]int{}
+	for _, o := range h.operations {
+		if o.Input.(operation).id != 0 {
+			counts[o.Output.(outcome).result]++
+		}
+	}
+	return counts
+}
+
+func (h *History) summary() string {
+	n, again := h.counted(), 0
+	for _, o := range h.operations {
+		if o.Output.(outcome).tries > 1 {
+			again++
+		}
+	}
+	return fmt.Sprintf("%d operations; changes: %d done, %d refused, %d not applied, %d unknown; %d sent again",
+		len(h.operations), n[done], n[refused], n[notApplied], n[unknown], again)
+}

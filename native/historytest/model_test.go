@@ -1,0 +1,114 @@
+package historytest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+)
+
+// story is a history told line by line: each operation begins and ends before the next,
+// but for those of unknown outcome.
+type story struct {
+	at         int64
+	operations []porcupine.Operation
+}
+
+func (s *story) tell(o operation, out outcome) *story {
+	end := s.at + 1
+	if out.result == unknown {
+		end = math.MaxInt64
+	}
+	s.operations = append(s.operations, porcupine.Operation{Input: o, Output: out, Call: s.at, Return: end})
+	s.at += 2
+	return s
+}
+
+// during is an operation that is under way while the last one is.
+func (s *story) during(o operation, out outcome) *story {
+	last := s.operations[len(s.operations)-1]
+	s.operations = append(s.operations, porcupine.Operation{Input: o, Output: out, Call: last.Call, Return: last.Return})
+	return s
+}
+
+func (s *story) create(id, name int) *story {
+	return s.tell(operation{id: id, kind: change, parts: []part{{does: creates, name: name}}}, outcome{seen: table{creator: itoa(id)}.String()})
+}
+
+func itoa(n int) string { return string(rune('0' + n)) }
+
+func loaded(name int) operation { return operation{kind: load, name: name} }
+
+func sees(seen string) outcome { return outcome{seen: seen} }
+
+func appending(id, name int, creator, main string) operation {
+	return operation{id: id, kind: change, parts: []part{{does: appends, name: name, seen: sighting{creator: creator, main: main}}}}
+}
+
+var (
+	ok      = outcome{blind: true}
+	open    = outcome{result: unknown}
+	gone    = outcome{result: refused, why: missing}
+	inUse   = outcome{result: refused, why: taken}
+	against = outcome{result: refused, why: failed}
+	nothing = outcome{result: notApplied}
+	dropA   = operation{id: 8, kind: drop, name: 0}
+	aToB    = operation{id: 9, kind: rename, name: 0, to: 1}
+	bothSet = operation{id: 7, kind: change, parts: []part{{does: sets, name: 0}, {does: sets, name: 1}}}
+	oneSets = operation{id: 7, kind: change, parts: []part{{does: sets, name: 0}}}
+)
+
+// TestModel: each promise has a history that keeps it and one that breaks it.
+func TestModel(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		holds   bool
+		history *story
+	}{
+		{"read what was written", true, new(story).create(1, 0).tell(loaded(0), sees("1|||"))},
+		{"a created table is missing", false, new(story).create(1, 0).tell(loaded(0), gone)},
+		{"exists", false, new(story).create(1, 0).tell(operation{kind: exists}, gone)},
+		{"listed", true, new(story).create(1, 0).create(2, 2).tell(operation{kind: list}, sees("a,c"))},
+		{"not listed", false, new(story).create(1, 0).create(2, 2).tell(operation{kind: list}, sees("a"))},
+		{"created twice", false, new(story).create(1, 0).create(2, 0)},
+		{"taken", true, new(story).create(1, 0).tell(operation{id: 2, kind: change, parts: []part{{does: creates}}}, inUse)},
+		{"not taken at all", false, new(story).tell(operation{id: 2, kind: change, parts: []part{{does: creates}}}, inUse)},
+
+		{"append behind append", true, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", "2"), sees("1|2,3||"))},
+		{"two appends behind one", false, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", ""), sees("1|3||"))},
+		{"a lost update", false, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(loaded(0), sees("1|||"))},
+		{"a refused append", true, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", ""), against)},
+		{"refused without a reason", false, new(story).create(1, 0).tell(appending(3, 0, "1", ""), against)},
+		{"refused, and yet applied", false, new(story).create(1, 0).tell(appending(2, 0, "1", "9"), against).tell(loaded(0), sees("1|2||"))},
+		{"append to another table of that name", false, new(story).create(1, 0).tell(dropA, ok).create(2, 0).tell(appending(3, 0, "1", ""), sees("2|3||"))},
+		{"reads go back", false, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1||7|7")).tell(loaded(0), sees("1|||"))},
+
+		{"unknown and applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1||7|7"))},
+		{"unknown and not applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1|||"))},
+		{"unknown and applied late", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1|||")).tell(loaded(0), sees("1||7|7"))},
+		{"unknown and applied twice", false, new(story).create(1, 0).tell(dropA, open).tell(loaded(0), gone).create(2, 0).tell(loaded(0), gone)},
+		{"not applied and applied", false, new(story).create(1, 0).tell(oneSets, nothing).tell(loaded(0), sees("1||7|7"))},
+
+		{"renamed", true, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), gone).tell(loaded(1), sees("1|||"))},
+		{"renamed and still there", false, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), sees("1|||"))},
+		{"renamed over another", false, new(story).create(1, 0).create(2, 1).tell(aToB, ok)},
+		{"listed under both names", false, new(story).create(1, 0).tell(aToB, ok).during(operation{kind: list}, sees("a,b"))},
+		{"listed under neither", false, new(story).create(1, 0).tell(aToB, ok).during(operation{kind: list}, sees(""))},
+		{"an unknown rename of which half is seen", false, new(story).create(1, 0).tell(aToB, open).tell(loaded(1), sees("1|||")).tell(loaded(0), sees("1|||"))},
+		{"dropped", true, new(story).create(1, 0).tell(dropA, ok).tell(loaded(0), gone)},
+		{"dropped and still there", false, new(story).create(1, 0).tell(dropA, ok).tell(loaded(0), sees("1|||"))},
+		{"dropped twice", false, new(story).create(1, 0).tell(dropA, ok).tell(dropA, ok)},
+
+		{"both tables", true, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2||7|7"))},
+		{"half of an acknowledged transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2|||"))},
+		{"half of an unknown transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2|||"))},
+		{"half of a transaction under way", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(1), sees("2||7|7")).tell(loaded(0), sees("1|||"))},
+		{"a transaction without its table", false, new(story).create(1, 0).tell(bothSet, ok)},
+		{"a transaction refused", true, new(story).create(1, 0).tell(bothSet, gone)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.holds, porcupine.CheckOperations(model(), c.history.operations))
+		})
+	}
+}
