@@ -34,6 +34,8 @@ type Options struct {
 	// DefaultFormatVersion is that of a create that asks for none; 0 means 2, or the
 	// highest allowed if 2 isn't.
 	DefaultFormatVersion int
+	// UndropWindow is how long a dropped table can be restored; 0 means not at all.
+	UndropWindow time.Duration
 	// Now is the clock.
 	Now func() time.Time
 	// Logger hears of files that could not be cleaned up; nil for none.
@@ -68,6 +70,7 @@ type Catalog struct {
 	documents *Documents
 	formats   []int
 	format    int // for creates that ask for none
+	undrop    time.Duration
 	placed    *cache.Cache[string, placed]
 	parsed    *cache.Cache[DocumentKey, *metadata.Document]
 	queues    queues
@@ -111,7 +114,7 @@ func New(o Options) (*Catalog, error) {
 	}
 	return &Catalog{
 		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
-		formats: formats, format: format,
+		formats: formats, format: format, undrop: max(o.UndropWindow, 0),
 		placed: cache.New(placedBytes, func(location string, _ placed) int64 { return 3 * int64(len(location)) }),
 		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
 		queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,

@@ -28,19 +28,24 @@ func (c *Catalog) entering(ctx context.Context, op string, id mounts.Identifier,
 	if err != nil {
 		return changeset{}, err
 	}
-	s := changeset{
-		conditions: []Condition{
-			{Kind: Absent, Key: objectKey(c.id, id)},
-			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
-		},
-		changes: []Change{put(objectKey(c.id, id), value), put(listKey(t, c.id, id), nil)},
-	}
+	s := c.naming(t, id, value)
 	if t == typeView {
 		return s, nil // it has no files but its metadata, which lie where it likes
 	}
 	taking, err := c.taking(ctx, op, p)
 	s.add(taking)
 	return s, err
+}
+
+// naming makes a name and its index entry, where the name is free and has a namespace.
+func (c *Catalog) naming(t objectType, id mounts.Identifier, value []byte) changeset {
+	return changeset{
+		conditions: []Condition{
+			{Kind: Absent, Key: objectKey(c.id, id)},
+			{Kind: Exists, Key: namespaceKey(c.id, id.Namespace)},
+		},
+		changes: []Change{put(objectKey(c.id, id), value), put(listKey(t, c.id, id), nil)},
+	}
 }
 
 // taking makes a table's entry in the index of locations.
@@ -53,8 +58,8 @@ func (c *Catalog) taking(ctx context.Context, op string, p pointer) (changeset, 
 	if err != nil {
 		return changeset{}, err
 	}
-	apart, err := c.apart(ctx, op, l, p.UUID, "")
-	return changeset{conditions: apart, changes: []Change{put(locationKey(l, c.id, p.Object), where)}}, err
+	apart, err := c.apart(ctx, op, kindLocation, l, p.UUID, "")
+	return changeset{conditions: apart, changes: []Change{put(locationKey(kindLocation, l, c.id, p.Object), where)}}, err
 }
 
 // newObject makes the name by which entering knows a table.
@@ -94,23 +99,14 @@ func (c *Catalog) relocating(ctx context.Context, from, to pointer) (changeset, 
 		return changeset{}, nil // another spelling of the same place
 	}
 	var s changeset
-	own := c.ownPlace(from)
+	own := c.placeKey(kindLocation, from)
 	if own != "" && !stays {
 		s.changes = append(s.changes, remove(own))
 	}
-	if s.conditions, err = c.apart(ctx, "updateTable", target, to.UUID, own); err != nil {
+	if s.conditions, err = c.apart(ctx, "updateTable", kindLocation, target, to.UUID, own); err != nil {
 		return changeset{}, err
 	}
 	where, err := encode(place{UUID: to.UUID})
-	s.changes = append(s.changes, put(locationKey(target, c.id, from.Object), where))
+	s.changes = append(s.changes, put(locationKey(kindLocation, target, c.id, from.Object), where))
 	return s, err
-}
-
-// ownPlace is the key of a table in the index of locations.
-func (c *Catalog) ownPlace(p pointer) Key {
-	l, err := vend.ParseLocation(p.Location)
-	if err != nil {
-		return ""
-	}
-	return locationKey(l, c.id, p.Object)
 }

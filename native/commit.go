@@ -113,7 +113,7 @@ func (c *Catalog) apply(ctx context.Context, p pointer, d *metadata.Document, lo
 	if err != nil || !changed {
 		return nil, false, err
 	}
-	return next, true, c.checkNewPlaces(ctx, "updateTable", next, d, c.ownPlace(p))
+	return next, true, c.checkNewPlaces(ctx, "updateTable", next, d, c.placeKey(kindLocation, p))
 }
 
 // acknowledge answers a chain whose swap is durable: each commit with the document it

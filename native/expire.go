@@ -63,7 +63,7 @@ func (c *Catalog) isShared(ctx context.Context, d *metadata.Document) bool {
 	if err != nil {
 		return true
 	}
-	records, err := c.registry.Scan(ctx, at(l.String()), "", 2)
+	records, err := c.registry.Scan(ctx, at(kindLocation, l.String()), "", 2)
 	if err != nil {
 		c.log.WarnContext(ctx, "old metadata files stay", "location", d.Location(), "error", err)
 	}

@@ -40,3 +40,9 @@ func (c *Catalog) SetPatience(d time.Duration) { c.patience = d }
 
 // ForgetDocuments empties the cache of served documents. What was parsed stays known.
 func (c *Catalog) ForgetDocuments() { c.documents.Clear() }
+
+// ForgetEverything empties the caches, as a restart does.
+func (c *Catalog) ForgetEverything() {
+	c.documents.Clear()
+	c.parsed.Clear()
+}

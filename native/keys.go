@@ -1,9 +1,11 @@
 package native
 
 import (
+	"encoding/binary"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"piedmont/mounts"
 	"piedmont/vend"
@@ -21,6 +23,9 @@ import (
 //	r principal NUL key                  receipts of mutations
 //	x expiry receipt                     when receipts may go, eight bytes, big-endian seconds
 //	b                                    a restore of a backup that hasn't ended
+//	d id NUL namespace NUL name NUL object   what became of a dropped table
+//	e location / NUL id NUL object       where dropped tables lie, while they can be restored
+//	q id NUL time dropped                when something is to be done about a dropped table
 //
 // A namespace is its levels joined by 0x1F. Names hold no control characters, so no part
 // can be taken for another, and the children of a namespace sort next to each other.
@@ -34,6 +39,9 @@ const (
 	kindReceipt    = "r"
 	kindExpiry     = "x"
 	kindRestore    = "b"
+	kindDropped    = "d"
+	kindLeft       = "e"
+	kindDue        = "q"
 )
 
 const nul = "\x00"
@@ -71,14 +79,27 @@ func listKey(t objectType, id string, i mounts.Identifier) Key {
 	return children(kind, id, i.Namespace) + Key(i.Name)
 }
 
-// inOrBelow is the prefix of the location keys of every table in or below a location.
-func inOrBelow(l vend.Location) Key { return Key(kindLocation + l.String() + "/") }
+// droppedAs is the prefix of the records of tables dropped under a name.
+func droppedAs(id string, i mounts.Identifier) Key {
+	return children(kindDropped, id, i.Namespace) + Key(i.Name+nul)
+}
 
-// at is the prefix of the location keys of the tables at exactly that location.
-func at(location string) Key { return Key(kindLocation + location + "/" + nul) }
+// dueKey is when something is to be done about a dropped table.
+func dueKey(id string, at time.Time, dropped Key) Key {
+	return dueOf(id) + Key(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()))) + dropped
+}
 
-func locationKey(l vend.Location, id, object string) Key {
-	return at(l.String()) + Key(id+nul+object)
+// dueOf is the prefix of all that is to be done in a mount.
+func dueOf(id string) Key { return Key(kindDue + id + nul) }
+
+// inOrBelow is the prefix of the location keys of a kind of every table in or below a location.
+func inOrBelow(kind string, l vend.Location) Key { return Key(kind + l.String() + "/") }
+
+// at is the prefix of the location keys of a kind of the tables at exactly that location.
+func at(kind, location string) Key { return Key(kind + location + "/" + nul) }
+
+func locationKey(kind string, l vend.Location, id, object string) Key {
+	return at(kind, l.String()) + Key(id+nul+object)
 }
 
 // above lists the locations around l, outermost first.

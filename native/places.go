@@ -58,11 +58,12 @@ func (c *Catalog) checkNewPlaces(ctx context.Context, op string, d, before docum
 	if err != nil {
 		return err
 	}
+	inside := func(l vend.Location) Key { return inOrBelow(kindLocation, l) }
 	for _, p := range places {
 		if !isNew(p, before) {
 			continue
 		}
-		if err := c.checkSiblings(ctx, op, p.value, d, own, inOrBelow); err != nil {
+		if err := c.checkSiblings(ctx, op, p.value, d, own, inside); err != nil {
 			return ofProperty(p.name, err)
 		}
 	}
@@ -76,7 +77,7 @@ func (c *Catalog) checkNewViewPlaces(ctx context.Context, op string, d, before d
 	if err != nil {
 		return err
 	}
-	here := func(l vend.Location) Key { return at(l.String()) }
+	here := func(l vend.Location) Key { return at(kindLocation, l.String()) }
 	if before == nil || before.Location() != d.Location() {
 		if err := c.checkSiblings(ctx, op, d.Location(), d, "", here); err != nil {
 			return err
@@ -120,7 +121,7 @@ func (c *Catalog) checkSiblings(ctx context.Context, op, place string, d documen
 	}
 	prefixes := []Key{below(l)}
 	for _, around := range above(l) {
-		prefixes = append(prefixes, at(around))
+		prefixes = append(prefixes, at(kindLocation, around))
 	}
 	for _, prefix := range prefixes {
 		records, err := c.registry.Scan(ctx, prefix, "", maxSharing)
@@ -147,17 +148,17 @@ func (c *Catalog) checkSiblings(ctx context.Context, op, place string, d documen
 // that location, under whatever name.
 func isSame(r Record, l vend.Location, uuid string) (bool, error) {
 	p, err := decode[place](r)
-	return uuid != "" && p.UUID == uuid && strings.HasPrefix(string(r.Key), string(at(l.String()))), err
+	return uuid != "" && p.UUID == uuid && strings.HasPrefix(string(r.Key), string(at(kindLocation, l.String()))), err
 }
 
-// apart gives the conditions under which no other live table lies in or around a
-// location. A table of the same uuid at the very same location is the same table under
+// apart gives the conditions under which no other table lies in or around a location, by
+// one of the indexes: a live one, or one that can be restored. A table of the same uuid at the very same location is the same table under
 // another name, as when one is registered a second time; it must stay while we enter. own
 // is the key of a table that moves from around the location into it; empty for a new one.
-func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid string, own Key) ([]Condition, error) {
+func (c *Catalog) apart(ctx context.Context, op, kind string, l vend.Location, uuid string, own Key) ([]Condition, error) {
 	var conditions []Condition
 	for _, around := range above(l) {
-		r, err := c.registry.Scan(ctx, at(around), "", 2)
+		r, err := c.registry.Scan(ctx, at(kind, around), "", 2)
 		switch {
 		case err != nil:
 			return nil, unavailable(op, "", err)
@@ -166,15 +167,15 @@ func (c *Catalog) apart(ctx context.Context, op string, l vend.Location, uuid st
 		case len(r) > 0:
 			return nil, overlap(op, l)
 		default:
-			conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(around)})
+			conditions = append(conditions, Condition{Kind: PrefixEmpty, Key: at(kind, around)})
 		}
 	}
-	inside, err := c.registry.Scan(ctx, inOrBelow(l), "", MaxChanges/2)
+	inside, err := c.registry.Scan(ctx, inOrBelow(kind, l), "", MaxChanges/2)
 	if err != nil {
 		return nil, unavailable(op, "", err)
 	}
 	if len(inside) == 0 {
-		return append(conditions, Condition{Kind: PrefixEmpty, Key: inOrBelow(l)}), nil
+		return append(conditions, Condition{Kind: PrefixEmpty, Key: inOrBelow(kind, l)}), nil
 	}
 	for _, r := range inside {
 		if r.Key == own { // a table moves to a place around its own

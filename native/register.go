@@ -95,7 +95,7 @@ func (c *Catalog) swappingOver(ctx context.Context, op string, id mounts.Identif
 	if p.Type != typeTable {
 		return changeset{}, taken(op, id, typeTable, r)
 	}
-	if err := c.checkNewPlaces(ctx, op, f.document, nil, c.ownPlace(p)); err != nil {
+	if err := c.checkNewPlaces(ctx, op, f.document, nil, c.placeKey(kindLocation, p)); err != nil {
 		return changeset{}, err
 	}
 	return c.swapping(ctx, p, r, f)
@@ -114,17 +114,19 @@ func (c *Catalog) UnregisterTable(ctx context.Context, caller mounts.Caller, id 
 		if last, err = c.asLoaded(ctx, id, p); err != nil {
 			return err
 		}
-		return c.forget(ctx, op, id, caller, p, r)
+		return c.forget(ctx, op, id, caller, p, r, changeset{})
 	})
 	return last, err
 }
 
-// forget removes a table's or view's name, its index entry and a table's location.
-func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, p pointer, r Record) error {
+// forget removes a table's or view's name, its index entry and a table's location; left is
+// what stays of it.
+func (c *Catalog) forget(ctx context.Context, op string, id mounts.Identifier, caller mounts.Caller, p pointer, r Record, left changeset) error {
 	changes := []Change{remove(r.Key), remove(listKey(p.Type, c.id, id))}
-	if l, err := vend.ParseLocation(p.Location); err == nil && p.Type == typeTable {
-		changes = append(changes, remove(locationKey(l, c.id, p.Object)))
+	if own := c.placeKey(kindLocation, p); own != "" && p.Type == typeTable {
+		changes = append(changes, remove(own))
 	}
 	s := changeset{conditions: []Condition{{Kind: AtVersion, Key: r.Key, Version: r.Version}}, changes: changes}
+	s.add(left)
 	return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: p.Metadata}, func(*ConflictError) error { return errLost })
 }

@@ -82,16 +82,21 @@ func misplaced(op string, id mounts.Identifier, err error) error {
 	return &mounts.Error{Kind: mounts.Internal, Op: op, Name: id.String(), Detail: "The metadata of {name} lies under no storage profile of its mount", Err: err}
 }
 
-// DropTable takes the table's name, index entry and location out of the registry. Its
-// files stay, also where purge is asked for.
-func (c *Catalog) DropTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, _ bool) error {
+// DropTable takes the table's name, index entry and location out of the registry, and keeps
+// a record by which RestoreTable brings it back for some time. Its files stay at least that
+// long; see Tend for what purge makes of them then.
+func (c *Catalog) DropTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, purge bool) error {
 	const op = "dropTable"
 	return retry(ctx, op, id.String(), func() error {
 		p, r, err := c.table(ctx, op, id)
 		if err != nil {
 			return err
 		}
-		return c.forget(ctx, op, id, caller, p, r)
+		left, err := c.leaving(id, caller, p, purge)
+		if err != nil {
+			return err
+		}
+		return c.forget(ctx, op, id, caller, p, r, left)
 	})
 }
 
@@ -180,7 +185,7 @@ func (c *Catalog) move(p pointer, r Record, from, to mounts.Target, target *Cata
 		return changeset{}, misplaced("renameTable", from.Inner(), err)
 	}
 	where, err := encode(place{UUID: p.UUID})
-	s.changes = append(s.changes, remove(locationKey(l, c.id, p.Object)), put(locationKey(l, target.id, p.Object), where))
+	s.changes = append(s.changes, remove(locationKey(kindLocation, l, c.id, p.Object)), put(locationKey(kindLocation, l, target.id, p.Object), where))
 	return s, err
 }
 

@@ -181,7 +181,7 @@ func (c *Catalog) DropView(ctx context.Context, caller mounts.Caller, id mounts.
 		if err != nil {
 			return err
 		}
-		return c.forget(ctx, op, id, caller, p, r)
+		return c.forget(ctx, op, id, caller, p, r, changeset{})
 	})
 }
 

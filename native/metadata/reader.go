@@ -198,6 +198,14 @@ func (o *object) children(key string) []*object {
 	return all
 }
 
+// optChildren is empty where the member is missing.
+func (o *object) optChildren(key string) []*object {
+	if !o.has(key) {
+		return nil
+	}
+	return o.children(key)
+}
+
 // longs are the integers in the member's array, which must be there.
 func (o *object) longs(key string) []int64 {
 	raw, ok := o.need(key)
