@@ -106,25 +106,57 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// serve listens until the context ends, and drains.
-func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
+// endpoint is a listener and what serves it.
+type endpoint struct {
+	server   *http.Server
+	listener net.Listener
+}
+
+// endpoints listens for clients, for the operator where that is configured, and for admin
+// commands where the registry is a file, which nobody else can open. The first is the clients'.
+func (g *gateway) endpoints() (list []endpoint, err error) {
+	defer func() {
+		if err != nil {
+			for _, e := range list {
+				err = errors.Join(err, e.listener.Close())
+			}
+		}
+	}()
 	public, err := net.Listen("tcp", g.config.Listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w (name another address with --listen)", err)
+		return nil, fmt.Errorf("listen: %w (name another address with --listen)", err)
 	}
-	servers := []*http.Server{g.server(g.router)}
-	failed := make(chan error, 2)
+	list = append(list, endpoint{g.server(g.router), public})
 	if g.config.Operator != "" {
 		private, err := net.Listen("tcp", g.config.Operator)
 		if err != nil {
-			return errors.Join(fmt.Errorf("listen for the operator: %w", err), public.Close())
+			return list, fmt.Errorf("listen for the operator: %w", err)
 		}
-		operator := g.server(g.operatorHandler())
-		servers = append(servers, operator)
-		go func() { failed <- operator.Serve(private) }()
+		list = append(list, endpoint{g.server(g.operatorHandler()), private})
 	}
-	go func() { failed <- servers[0].Serve(public) }()
-	g.greet(stdout, public.Addr().String())
+	if g.lock != nil {
+		socket, err := listenControl(g.config.Data)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, endpoint{g.controlServer(), socket})
+	}
+	return list, nil
+}
+
+// serve listens until the context ends, and drains.
+func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
+	endpoints, err := g.endpoints()
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(endpoints))
+	servers := make([]*http.Server, len(endpoints))
+	for i, e := range endpoints {
+		servers[i] = e.server
+		go func() { failed <- e.server.Serve(e.listener) }()
+	}
+	g.greet(stdout, endpoints[0].listener.Addr().String())
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	swept := g.startSweeping(sweeping)
 	defer func() {
