@@ -46,3 +46,9 @@ func (c *Catalog) ForgetEverything() {
 	c.documents.Clear()
 	c.parsed.Clear()
 }
+
+// FilesIn and ManifestsIn are what a purge reads of outside bytes.
+var (
+	FilesIn     = filesIn
+	ManifestsIn = manifestsIn
+)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
 )
 
@@ -29,7 +31,7 @@ const entryDeleted = 2
 // manifestsIn reads which manifests a manifest list names.
 func manifestsIn(list []byte) ([]string, error) {
 	var paths []string
-	err := eachRecord(list, func(m *listedManifest) error {
+	err := eachRecord(list, members{"manifest_path": nil}, func(m *listedManifest) error {
 		if m.Path == "" {
 			return errors.New("a manifest without a path")
 		}
@@ -42,7 +44,7 @@ func manifestsIn(list []byte) ([]string, error) {
 // filesIn reads which data and delete files of a manifest are in the table.
 func filesIn(manifest []byte) ([]string, error) {
 	var paths []string
-	err := eachRecord(manifest, func(e *manifestEntry) error {
+	err := eachRecord(manifest, members{"status": nil, "data_file": {"file_path": nil}}, func(e *manifestEntry) error {
 		switch {
 		case e.Status == entryDeleted:
 		case e.DataFile.Path == "":
@@ -55,15 +57,44 @@ func filesIn(manifest []byte) ([]string, error) {
 	return paths, err
 }
 
-// eachRecord decodes the records of an Avro file. Fields that T doesn't have are passed
-// over, so a newer format's are no obstacle.
-func eachRecord[T any](file []byte, each func(*T) error) (err error) {
+// members are the fields of a record to be read; those of a record inside it, or nil for all.
+type members map[string]members
+
+// only takes all other fields out of a schema: its reader passes over them, so that neither
+// statistics of columns nor what a newer format adds is decoded. A schema that lacks one
+// of the members is of something else.
+func (m members) only(record *avro.SchemaNode) error {
+	record.Fields = slices.DeleteFunc(record.Fields, func(f avro.SchemaField) bool {
+		_, ok := m[f.Name]
+		return !ok
+	})
+	if len(record.Fields) != len(m) {
+		return errors.New("not the schema of a manifest or of a manifest list")
+	}
+	for i := range record.Fields {
+		if inner := m[record.Fields[i].Name]; inner != nil {
+			if err := inner.only(&record.Fields[i].Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachRecord decodes those members of each record of an Avro file.
+func eachRecord[T any](file []byte, wanted members, each func(*T) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the file is whatever lies in storage
 			err = fmt.Errorf("decode Avro: panic: %v", p)
 		}
 	}()
-	r, err := ocf.NewReader(bytes.NewReader(file))
+	r, err := ocf.NewReader(bytes.NewReader(file), ocf.WithReaderSchemaFunc(func(r *ocf.Reader) (*avro.Schema, error) {
+		root := r.Schema().Root()
+		if err := wanted.only(root); err != nil {
+			return nil, err
+		}
+		return root.Schema()
+	}))
 	if err != nil {
 		return fmt.Errorf("open Avro file: %w", err)
 	}
