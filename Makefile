@@ -63,15 +63,18 @@ stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -timeout 10m ./cmd/piedmont/e2e
 
 # Iceberg's own compatibility kit over both registries, with two generations of the Java
-# client; and over the file the two tests of names with a slash that only older kits run.
+# client, and a transaction of the client's that loses against a competitor. Over the file
+# also the two tests of names with a slash, which only older kits run.
 stage-kit:
 	.ci/kit $(bin)/piedmont whole 1.11.0
 	.ci/kit $(bin)/piedmont whole 1.12.0
 	.ci/kit $(bin)/piedmont slashes
+	.ci/kit $(bin)/piedmont transaction 1.12.0
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/kit
 	mkdir -p $(PIEDMONT_TEST_CACHE)/run/kit
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/kit .ci/kit $(bin)/piedmont whole 1.11.0
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/kit .ci/kit $(bin)/piedmont whole 1.12.0
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/kit .ci/kit $(bin)/piedmont transaction 1.12.0
 
 # The vulnerability database is asked where it can be reached.
 stage-vuln:
