@@ -130,6 +130,9 @@ type Native struct {
 	// DefaultFormatVersion is that of a table whose creator asks for none; 0 means 2, or
 	// the highest allowed if 2 isn't.
 	DefaultFormatVersion int `yaml:"default_format_version"`
+	// UndropWindow is how long a dropped table can be restored, and its files stay where the
+	// drop asks for their removal. 0 means not at all; without it, 7 days.
+	UndropWindow *time.Duration `yaml:"undrop_window"`
 }
 
 // REST is an upstream Iceberg REST catalog. At most one of Credential, Token and SigV4.
@@ -192,11 +195,13 @@ type Bytes int64
 // warehouse on the local disk below data, which must be absolute. Both end up in what
 // clients see, so they can't be relative.
 func Default(data string) Config {
-	c := Config{Data: data}
-	c.fill()
 	warehouse := "file://" + data + "/warehouse/"
-	c.Storage = []Storage{{Name: "local", Location: warehouse, Local: &Local{}}}
-	c.Mounts = []Mount{{Native: &Native{ID: "main", Warehouse: warehouse}, Storage: []string{"local"}}}
+	c := Config{
+		Data:    data,
+		Storage: []Storage{{Name: "local", Location: warehouse, Local: &Local{}}},
+		Mounts:  []Mount{{Native: &Native{ID: "main", Warehouse: warehouse}, Storage: []string{"local"}}},
+	}
+	c.fill()
 	return c
 }
 
@@ -206,6 +211,7 @@ const (
 	defaultData      = "./piedmont-data"
 	defaultBolt      = "registry.db"
 	defaultDocuments = 256 << 20
+	defaultUndrop    = 7 * 24 * time.Hour
 )
 
 // fill puts in what was left out.
@@ -218,6 +224,12 @@ func (c *Config) fill() {
 	}
 	if c.Registry.Bolt != nil {
 		setDefault(&c.Registry.Bolt.Path, defaultBolt)
+	}
+	for _, m := range c.Mounts {
+		if m.Native != nil && m.Native.UndropWindow == nil {
+			window := defaultUndrop
+			m.Native.UndropWindow = &window
+		}
 	}
 	if c.Cache.Documents == 0 {
 		c.Cache.Documents = defaultDocuments

@@ -107,9 +107,9 @@ func (d *decoder) scalar(path string, n *yaml.Node, v reflect.Value) {
 	d.secret[path] = text != n.Value
 	switch {
 	case v.Type() == durationType:
-		t, err := time.ParseDuration(text)
-		if err != nil || t < 0 {
-			d.fault(path, n, "want a duration like 30s or 5m")
+		t, ok := parseDuration(text)
+		if !ok {
+			d.fault(path, n, "want a duration like 30s, 5m or 7d")
 			return
 		}
 		v.SetInt(int64(t))
@@ -136,6 +136,16 @@ func (d *decoder) scalar(path string, n *yaml.Node, v reflect.Value) {
 	default:
 		v.SetString(text)
 	}
+}
+
+// parseDuration reads what time.ParseDuration does, and a number of days.
+func parseDuration(s string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16) // 65,535 days fit
+		return time.Duration(n) * 24 * time.Hour, err == nil
+	}
+	t, err := time.ParseDuration(s)
+	return t, err == nil && t >= 0
 }
 
 var units = []struct {

@@ -33,11 +33,12 @@ func parse(t testing.TB, text string) (Config, []string) {
 func TestDefaults(t *testing.T) {
 	c, faults := parse(t, base)
 	require.Empty(t, faults)
+	week := 7 * 24 * time.Hour
 	assert.Equal(t, Config{
 		Name: "piedmont", Listen: "127.0.0.1:8181", Data: "./piedmont-data",
 		Registry: Registry{Bolt: &Bolt{Path: "registry.db"}}, Cache: Cache{Documents: 256 << 20},
 		Storage: []Storage{{Name: "disk", Location: "file:///w/", Local: &Local{}}},
-		Mounts:  []Mount{{Native: &Native{ID: "main", Warehouse: "file:///w/"}, Storage: []string{"disk"}}},
+		Mounts:  []Mount{{Native: &Native{ID: "main", Warehouse: "file:///w/", UndropWindow: &week}, Storage: []string{"disk"}}},
 	}, c)
 
 	made := Default("/data")
@@ -103,8 +104,8 @@ mounts:
 		"line 5: storage[0].location: want a location that begins with file:",
 		"line 7: mounts[0].native.warehouse: missing; it says where tables are put that name no location",
 		"line 7: mounts[0].storage: missing; a native mount needs the profile that its warehouse lies in",
-		"line 8: mounts[1].rest.timeout: want a duration like 30s or 5m",
-		"line 8: mounts[1].fresh_for: want a duration like 30s or 5m",
+		"line 8: mounts[1].rest.timeout: want a duration like 30s, 5m or 7d",
+		"line 8: mounts[1].fresh_for: want a duration like 30s, 5m or 7d",
 		"line 8: mounts[1].rest.uri: want a URL like https://host/path",
 		"line 9: mounts[2].rest.tokn: unknown key; did you mean token?",
 		"line 9: mounts[2].storage: want a list",

@@ -142,7 +142,8 @@ type TableWriter interface {
 	// CommitTable applies a CommitTableRequest; the identifier in the body is ignored.
 	// NoSuchTable, CommitFailed, AlreadyExists (assert-create).
 	CommitTable(ctx context.Context, c Caller, id Identifier, body []byte) (*Table, error)
-	// DropTable takes the table out of the catalog. NoSuchTable.
+	// DropTable takes the table out of the catalog. purge asks for its files to be removed,
+	// now or later. NoSuchTable.
 	DropTable(ctx context.Context, c Caller, id Identifier, purge bool) error
 }
 

@@ -120,7 +120,7 @@ func (t Target) children(ctx context.Context, c Caller, p Page) ([]Namespace, st
 	}
 	names := inner[:0]
 	for _, n := range inner {
-		full, shown := t.Point.outer(n)
+		full, shown := t.Point.Outer(n)
 		if !shown || len(full) != len(t.Path)+1 || !full.HasPrefix(t.Path) {
 			continue // not a direct child: some upstreams list others too
 		}

@@ -52,9 +52,9 @@ func (p *Point) describe() string {
 // inner is the mount's own name of a path at or below p.At.
 func (p *Point) inner(path Namespace) Namespace { return p.Source.Join(path[len(p.At):]) }
 
-// outer is the tree's canonical name of a namespace of the mount; ok is false where it
+// Outer is the tree's canonical name of a namespace of the mount; ok is false where it
 // lies outside what the point shows.
-func (p *Point) outer(inner Namespace) (Namespace, bool) {
+func (p *Point) Outer(inner Namespace) (Namespace, bool) {
 	if len(inner) < len(p.Source) {
 		return nil, false
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
 
+	"piedmont/mounts"
 	"piedmont/native"
 )
 
@@ -15,6 +17,7 @@ import (
 // only who may write to the data directory can connect.
 type control struct {
 	registry native.Registry
+	tree     func(context.Context) (*mounts.Tree, error) // to be released
 	log      *slog.Logger
 	patience time.Duration // how long a client may take nothing of an answer
 }
@@ -23,13 +26,15 @@ type control struct {
 // that was stopped: what is read for it is held in the registry until the end.
 const controlPatience = 2 * time.Minute
 
-func newControl(registry native.Registry, log *slog.Logger) *control {
-	return &control{registry: registry, log: log, patience: controlPatience}
+func newControl(g *gateway) *control {
+	return &control{registry: g.registry, tree: g.tree, log: g.log, patience: controlPatience}
 }
 
 // handler has all the routes.
 func (c *control) handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET "+droppedPath, c.handle(c.listDropped))
+	mux.Handle("POST "+restorePath, c.handle(c.restoreTable))
 	return mux
 }
 
@@ -37,7 +42,7 @@ func (c *control) handler() http.Handler {
 // request the request's context ends, and these may take long.
 func (g *gateway) controlServer() *http.Server {
 	return &http.Server{
-		Handler: newControl(g.registry, g.log).handler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
+		Handler: newControl(g).handler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }

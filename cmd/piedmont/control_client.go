@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"piedmont/configs"
 )
 
@@ -63,7 +65,7 @@ func askServer(data string, taken error) *controlClient {
 
 // askOurselves opens the registry and serves the same handler in this process.
 func askOurselves(ctx context.Context, c configs.Config, lock *dataLock, log *slog.Logger) (*controlClient, error) {
-	g := &gateway{config: c, lock: lock, log: log}
+	g := &gateway{config: c, lock: lock, log: log, metrics: prometheus.NewRegistry()}
 	var err error
 	if g.registry, err = openRegistry(ctx, c); err != nil {
 		return nil, errors.Join(err, g.close())

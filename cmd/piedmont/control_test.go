@@ -59,7 +59,7 @@ func ask(ctx context.Context, client *controlClient, method, path, body string) 
 
 func TestControlAnswers(t *testing.T) {
 	data := t.TempDir()
-	controlled(t, data, newControl(nil, quiet()), map[string]func(http.ResponseWriter, *http.Request) error{
+	controlled(t, data, newControl(&gateway{log: quiet()}), map[string]func(http.ResponseWriter, *http.Request) error{
 		"POST /echo": func(w http.ResponseWriter, r *http.Request) error {
 			_, err := io.Copy(w, r.Body)
 			return err
@@ -95,7 +95,7 @@ func TestControlAnswers(t *testing.T) {
 // TestControlGivesUp: a client that stops reading doesn't hold up a handler for ever.
 func TestControlGivesUp(t *testing.T) {
 	data := t.TempDir()
-	c := newControl(nil, quiet())
+	c := newControl(&gateway{log: quiet()})
 	c.patience = 50 * time.Millisecond
 	ended := make(chan error, 1)
 	controlled(t, data, c, map[string]func(http.ResponseWriter, *http.Request) error{

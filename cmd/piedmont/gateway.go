@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type gateway struct {
 	config   configs.Config
 	lock     *dataLock
 	registry native.Registry
+	mounting sync.Mutex // held while the trees are made
 	trees    *mounts.Holder
 	router   *router.Router
 	metrics  *prometheus.Registry
@@ -125,6 +127,21 @@ func (g *gateway) mount(ctx context.Context) error {
 		return err
 	}
 	return tree.Prepare(ctx, mounts.Caller{}, func(s string) { g.log.Warn(s) })
+}
+
+// tree is the tree in force, to be released. A process that doesn't serve makes it now.
+func (g *gateway) tree(ctx context.Context) (*mounts.Tree, error) {
+	g.mounting.Lock()
+	defer g.mounting.Unlock()
+	if g.trees == nil {
+		if err := g.mount(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if t := g.trees.Acquire(); t != nil {
+		return t, nil
+	}
+	return nil, errors.New("the server is stopping")
 }
 
 // checkIDs refuses to start where the registry holds tables that no mount would serve:

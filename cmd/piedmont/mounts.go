@@ -55,7 +55,7 @@ func (b *mounter) point(m configs.Mount) (mounts.Point, error) {
 		p.Kind = "native"
 		p.Mount, err = native.New(native.Options{
 			ID: m.Native.ID, Registry: b.registry, Warehouse: m.Native.Warehouse, Storage: set,
-			FormatVersions: m.Native.FormatVersions, DefaultFormatVersion: m.Native.DefaultFormatVersion,
+			UndropWindow: *m.Native.UndropWindow, FormatVersions: m.Native.FormatVersions, DefaultFormatVersion: m.Native.DefaultFormatVersion,
 			Documents: b.native, Now: time.Now, Logger: b.log,
 		})
 		return p, err

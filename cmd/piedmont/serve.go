@@ -33,8 +33,13 @@ const (
 type serveFlags struct{ config, listen, data string }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.config, "config", "", "configuration file (YAML)")
+	f.addRegistry(cmd)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "address to listen on, in place of the configuration's")
+}
+
+// addRegistry adds those that say where the registry is.
+func (f *serveFlags) addRegistry(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.config, "config", "", "configuration file (YAML)")
 	cmd.Flags().StringVar(&f.data, "data", "", "data directory, in place of the configuration's")
 }
 
