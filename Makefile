@@ -8,7 +8,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches: 74 minutes in all. Warm, all of
 # them take less than 30 minutes together, which .ci/stages says when they don't.
-STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 e2e:540 kit:240 vuln:120
+STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 e2e:540 engines:600 kit:240 vuln:120
 
 .PHONY: test test-quick build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -60,7 +60,12 @@ stage-postgres:
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
 
 stage-e2e:
-	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -timeout 10m ./cmd/piedmont/e2e
+	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^TestEngines$$' -timeout 10m ./cmd/piedmont/e2e
+
+# What real engines can do, one after the other.
+stage-engines:
+	.ci/install weed postgres engines
+	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -run '^TestEngines$$' -timeout 10m ./cmd/piedmont/e2e
 
 # Iceberg's own compatibility kit over both registries, with two generations of the Java
 # client, and a transaction of the client's that loses against a competitor. Over the file
