@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/native/bolt"
@@ -36,7 +35,7 @@ func benchCatalog(b *testing.B) (*native.Catalog, native.Registry) {
 	must(b, err)
 	c, err := native.New(native.Options{
 		ID: "main", Registry: registry, Warehouse: prefix.String(), Storage: set, Now: time.Now,
-		Documents: cache.New(64<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(64 << 20),
 	})
 	must(b, err)
 	_, err = c.CreateNamespace(context.Background(), mounts.Caller{}, mounts.Namespace{"db"}, nil)

@@ -27,7 +27,7 @@ type Options struct {
 	// Storage are the profiles that tables may lie in; Warehouse must lie in one.
 	Storage *vend.Set
 	// Documents is where loaded metadata documents are kept.
-	Documents *Documents
+	Documents *vend.Documents
 	// FormatVersions are the table format versions that may be created and upgraded to;
 	// none means 1, 2 and 3. Tables of other versions are served all the same.
 	FormatVersions []int
@@ -41,12 +41,6 @@ type Options struct {
 	// Logger hears of files that could not be cleaned up; nil for none.
 	Logger *slog.Logger
 }
-
-// Documents caches metadata documents by storage profile and canonical location.
-type Documents = cache.Cache[DocumentKey, *cache.Document]
-
-// DocumentKey names one immutable metadata file.
-type DocumentKey struct{ Profile, Location string }
 
 // parsedBytes bounds the documents kept parsed, so that a commit to a hot table need not
 // split its base again.
@@ -67,12 +61,12 @@ type Catalog struct {
 	registry  Registry
 	warehouse vend.Location
 	storage   *vend.Set
-	documents *Documents
+	documents *vend.Documents
 	formats   []int
 	format    int // for creates that ask for none
 	undrop    time.Duration
 	placed    *cache.Cache[string, placed]
-	parsed    *cache.Cache[DocumentKey, *metadata.Document]
+	parsed    *cache.Cache[vend.DocumentKey, *metadata.Document]
 	queues    queues
 	cleaner   *cleaner
 	patience  time.Duration // commitTimeout, but for tests
@@ -116,7 +110,7 @@ func New(o Options) (*Catalog, error) {
 		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
 		formats: formats, format: format, undrop: max(o.UndropWindow, 0),
 		placed: cache.New(placedBytes, func(location string, _ placed) int64 { return 3 * int64(len(location)) }),
-		parsed: cache.New(parsedBytes, func(_ DocumentKey, d *metadata.Document) int64 { return d.Size() }),
+		parsed: cache.New(parsedBytes, func(_ vend.DocumentKey, d *metadata.Document) int64 { return d.Size() }),
 		queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,
 	}, nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
+	"piedmont/vend"
 )
 
 // clock is a time that tests move.
@@ -39,7 +39,7 @@ func (w *world) undropping(window time.Duration) (*native.Catalog, *clock) {
 	at := &clock{now: time.Now()}
 	c, err := native.New(native.Options{
 		ID: "main", Registry: w.registry, Warehouse: "file://" + w.dir + "/main", Storage: w.storage, Now: at.Now, UndropWindow: window,
-		Documents: cache.New(64<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(64 << 20),
 	})
 	require.NoError(w.t, err)
 	w.opened = append(w.opened, c)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"runtime/debug"
 	"strconv"
@@ -20,66 +19,9 @@ import (
 	"piedmont/vend"
 )
 
-// MaxMetadataBytes bounds a metadata file, and what it unpacks to.
-const MaxMetadataBytes = 256 << 20
-
-// immutable says whether a metadata file may be served from a cache. Others are read anew
-// each time.
-func immutable(l vend.Location) bool { return cache.Immutable(l.String()) }
-
 // document reads a metadata document through the cache.
 func (c *Catalog) document(ctx context.Context, p *vend.Profile, l vend.Location) (*cache.Document, error) {
-	read := func(ctx context.Context) (*cache.Document, error) { return readDocument(ctx, p, l) }
-	if !immutable(l) {
-		return read(ctx)
-	}
-	return c.documents.Do(ctx, DocumentKey{Profile: p.Name, Location: l.String()}, read)
-}
-
-func readDocument(ctx context.Context, p *vend.Profile, l vend.Location) (*cache.Document, error) {
-	raw, err := p.Files.Read(ctx, l, MaxMetadataBytes)
-	if err != nil {
-		return nil, err
-	}
-	if raw, err = unpack(raw); err == nil {
-		var d *cache.Document
-		if d, err = cache.NewDocument(raw); err == nil {
-			return d, nil
-		}
-	}
-	return nil, &mounts.Error{
-		Kind: mounts.Internal, Op: "read metadata file",
-		Detail: "Not a metadata document: " + l.Verbatim(), Err: err,
-	}
-}
-
-// unpack opens a gzipped file, known by its first bytes: names differ (.gz.metadata.json,
-// .metadata.json.gz, and old writers' plain .metadata.json).
-func unpack(raw []byte) ([]byte, error) {
-	if len(raw) < 2 || raw[0] != 0x1f || raw[1] != 0x8b {
-		return raw, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("unpack metadata: %w", err)
-	}
-	plain, err := io.ReadAll(io.LimitReader(r, MaxMetadataBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("unpack metadata: %w", err)
-	}
-	if len(plain) > MaxMetadataBytes {
-		return nil, errors.New("unpack metadata: larger than 256 MiB")
-	}
-	return plain, nil
-}
-
-// refs is the document with only the snapshots that its branches and tags name.
-func refs(d *cache.Document) (mounts.Document, error) {
-	reduced, err := d.Refs()
-	if err != nil {
-		return nil, &mounts.Error{Kind: mounts.Internal, Op: "reduce to refs", Detail: "The metadata document's snapshots can't be read", Err: err}
-	}
-	return reduced, nil
+	return vend.ReadDocument(ctx, c.documents, p, l)
 }
 
 // open reads a metadata file as a document that updates can be applied to.
@@ -88,7 +30,7 @@ func (c *Catalog) open(ctx context.Context, id mounts.Identifier, location strin
 	if err != nil {
 		return nil, misplaced("updateTable", id, err)
 	}
-	key := DocumentKey{Profile: p.Name, Location: l.String()}
+	key := vend.DocumentKey{Profile: p.Name, Location: l.String()}
 	if d, ok := c.parsed.Get(key); ok {
 		return d, nil
 	}
@@ -100,7 +42,7 @@ func (c *Catalog) open(ctx context.Context, id mounts.Identifier, location strin
 	if err != nil {
 		return nil, &mounts.Error{Kind: mounts.Internal, Op: "updateTable", Name: id.String(), Detail: "Not a table's metadata: " + location, Err: err}
 	}
-	if immutable(l) {
+	if vend.IsImmutable(l) {
 		c.parsed.Add(key, d)
 	}
 	return d, nil
@@ -133,7 +75,7 @@ func (c *Catalog) checkOwn(id mounts.Identifier, p pointer, d *cache.Document) e
 // its own file is back.
 func (c *Catalog) foreignDocument(id mounts.Identifier, p pointer) error {
 	if profile, l, err := c.storage.Find(p.Metadata); err == nil {
-		key := DocumentKey{Profile: profile.Name, Location: l.String()}
+		key := vend.DocumentKey{Profile: profile.Name, Location: l.String()}
 		c.documents.Remove(key)
 		c.parsed.Remove(key)
 	}
@@ -234,7 +176,7 @@ func leavesNothing(err error) bool {
 // would.
 func (c *Catalog) keep(f file) *mounts.Table {
 	d := cache.TrustedDocument(f.document.Bytes())
-	key := DocumentKey{Profile: f.profile.Name, Location: f.location.String()}
+	key := vend.DocumentKey{Profile: f.profile.Name, Location: f.location.String()}
 	c.documents.Add(key, d)
 	if table, ok := f.document.(*metadata.Document); ok {
 		c.parsed.Add(key, table)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/mounts/mounttest"
 	"piedmont/native"
@@ -32,7 +31,7 @@ func openMount(t *testing.T) mounttest.Writable {
 	require.NoError(t, err)
 	c, err := native.New(native.Options{
 		ID: "main", Registry: registry, Warehouse: warehouse, Storage: storage, Now: time.Now,
-		Documents: cache.New(16<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(16 << 20),
 	})
 	require.NoError(t, err)
 	return c

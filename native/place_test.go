@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/vend"
@@ -157,7 +156,7 @@ func TestARenameIntoAnotherMountTakesNoPathOutOfIt(t *testing.T) {
 	require.NoError(t, err)
 	narrow, err := native.New(native.Options{
 		ID: "second", Registry: w.registry, Warehouse: "file://" + w.dir + "/narrow", Storage: storage, Now: time.Now,
-		Documents: cache.New(1<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(1 << 20),
 	})
 	require.NoError(t, err)
 	to := &mounts.Point{At: mounts.Namespace{"team"}, Kind: "native", Mount: narrow}

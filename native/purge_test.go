@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,9 +236,9 @@ func TestPurgeGoesOn(t *testing.T) {
 		c, at := w.undropping(0)
 		location, others := w.filled(c, "ns.f")
 		w.drop(c, "ns.f", true)
-		deletions := 0
+		var deletions atomic.Int64
 		w.files.setDelete(func(vend.Location) error {
-			if deletions++; deletions > failing {
+			if deletions.Add(1) > int64(failing) {
 				return errors.New("the storage is out")
 			}
 			return nil
@@ -247,10 +248,10 @@ func TestPurgeGoesOn(t *testing.T) {
 		require.Equal(t, native.Purging, w.dropped(c)[0].State)
 		_, err := c.RestoreTable(t.Context(), id("ns.f"), "", id("ns.f"))
 		require.True(t, mounts.Is(err, mounts.NoSuchTable), err)
+		w.files.setDelete(nil)
 		_, err = c.CreateTable(t.Context(), mounts.Caller{}, id("ns.new"), []byte(`{"name":"new","schema":`+schema+`,"location":"`+location+`"}`))
 		require.True(t, mounts.Is(err, mounts.BadRequest), "no table may come to lie where one is purged: %v", err)
 
-		w.files.setDelete(nil)
 		c.ForgetEverything()
 		at.pass(5 * time.Minute)
 		require.NoError(t, c.Tend(t.Context()))

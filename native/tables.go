@@ -60,7 +60,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 			if err != nil || o.Snapshots == mounts.SnapshotsAll {
 				return d, err
 			}
-			return refs(d)
+			return vend.Refs(d)
 		},
 	}, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/native/bolt"
@@ -158,7 +157,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) open(mountID string) *native.Catalog {
 	c, err := native.New(native.Options{
 		ID: mountID, Registry: w.registry, Warehouse: "file://" + w.dir + "/" + mountID, Storage: w.storage, Now: time.Now,
-		Documents: cache.New(64<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(64 << 20),
 	})
 	require.NoError(w.t, err)
 	w.opened = append(w.opened, c)

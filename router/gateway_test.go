@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/authz"
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/native/bolt"
@@ -147,7 +146,7 @@ func newGatewayWith(t testing.TB, s settings) *gateway {
 func (g *gateway) native(id string) *native.Catalog {
 	c, err := native.New(native.Options{
 		ID: id, Registry: g.registry, Warehouse: "file://" + g.dir + "/" + id, Storage: g.storage, Now: g.now,
-		Documents: cache.New(1<<26, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(1 << 26),
 	})
 	require.NoError(g.t, err)
 	return c

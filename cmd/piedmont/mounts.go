@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"piedmont/cache"
 	"piedmont/configs"
 	"piedmont/mounts"
 	"piedmont/mounts/rest"
@@ -18,7 +17,7 @@ import (
 type mounter struct {
 	registry native.Registry
 	profiles map[string]*vend.Profile
-	native   *native.Documents
+	native   *vend.Documents
 	rest     *rest.Documents
 	log      *slog.Logger
 }
@@ -33,7 +32,7 @@ func newMounter(c configs.Config, registry native.Registry, profiles map[string]
 	part := int64(c.Cache.Documents) / int64(max(len(kinds), 1))
 	return &mounter{
 		registry: registry, profiles: profiles, log: log,
-		native: cache.New(part, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		native: vend.NewDocuments(part),
 		rest:   rest.NewDocuments(part),
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"piedmont/cache"
 	"piedmont/mounts"
 	"piedmont/native"
 	"piedmont/vend"
@@ -79,7 +78,7 @@ func serve(t *testing.T, r *Registry, files *shelf, now time.Time) *native.Catal
 	}
 	c, err := native.New(native.Options{
 		ID: "main", Registry: r, Warehouse: "s3://lake/main", Storage: storage, UndropWindow: undropWindow, Now: func() time.Time { return now },
-		Documents: cache.New(1<<20, func(_ native.DocumentKey, d *cache.Document) int64 { return d.Size() }),
+		Documents: vend.NewDocuments(1 << 20),
 	})
 	if err != nil {
 		t.Fatal(err)
