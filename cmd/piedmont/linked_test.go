@@ -14,6 +14,7 @@ import (
 var unwanted = []string{
 	"github.com/apache/iceberg-go/table", "github.com/apache/iceberg-go/catalog", "github.com/apache/iceberg-go/io",
 	"github.com/apache/arrow", "google.golang.org/grpc", "substrait", "duckdb", "datafusion", "parquet", "gocloud.dev", "github.com/stretchr",
+	"anishathalye/porcupine", "Shopify/toxiproxy", "hanwen/go-fuse",
 }
 
 func TestLinkedPackages(t *testing.T) {

@@ -22,7 +22,7 @@ type client struct {
 
 // act does one thing, or two where the second needs a fresh look.
 func (c *client) act() {
-	name, replica := c.random.IntN(names), c.random.IntN(c.h.o.Replicas)
+	name, replica := c.name(true), c.random.IntN(c.h.o.Replicas)
 	switch n := c.random.IntN(100); {
 	case n < 22:
 		c.read(replica, operation{kind: load, name: name})
@@ -30,11 +30,11 @@ func (c *client) act() {
 		c.read(replica, operation{kind: exists, name: name})
 	case n < 31:
 		c.read(replica, operation{kind: list})
-	case n < 43:
-		c.change(operation{kind: change, parts: []part{{does: creates, name: name}}})
-	case n < 61:
+	case n < 41:
+		c.change(operation{kind: change, parts: []part{{does: creates, name: c.name(false)}}})
+	case n < 59:
 		c.change(operation{kind: change, parts: []part{c.part(appends, name)}})
-	case n < 73:
+	case n < 72:
 		c.change(operation{kind: change, parts: []part{c.part(sets+does(c.random.IntN(2)), name)}})
 	case n < 88:
 		c.change(operation{kind: change, parts: c.transaction()})
@@ -43,6 +43,19 @@ func (c *client) act() {
 	default:
 		c.change(operation{kind: drop, name: name})
 	}
+}
+
+// name is one by chance, often one that stands for a table as far as the client knows, or
+// for none.
+func (c *client) name(table bool) int {
+	n := c.random.IntN(names)
+	for range 3 {
+		if (c.seen[n].uuid != "") == table {
+			break
+		}
+		n = c.random.IntN(names)
+	}
+	return n
 }
 
 func (c *client) other(name int) int { return (name + 1 + c.random.IntN(names-1)) % names }
@@ -60,7 +73,7 @@ func (c *client) part(d does, name int) part {
 
 // transaction changes two tables, or one and makes another.
 func (c *client) transaction() []part {
-	first := c.random.IntN(names)
+	first := c.name(true)
 	var parts []part
 	for _, name := range []int{first, c.other(first)} {
 		d := []does{creates, appends, appends, sets, setsSeen}[c.random.IntN(5)]

@@ -77,8 +77,13 @@ func New(o Options) *History {
 	return &History{o: o, begin: time.Now(), next: 1, creators: map[string]string{}, uuids: map[string]string{}}
 }
 
-// Run lets clients ask until ctx ends, and waits for the answers to what is under way.
+// Run lets clients ask until ctx ends, and waits for the answers to what is under way. It
+// begins with a few tables.
 func (h *History) Run(ctx context.Context) {
+	first := h.client(h.o.Clients)
+	for n := range names - 1 {
+		first.change(operation{kind: change, parts: []part{{does: creates, name: n}}})
+	}
 	var clients sync.WaitGroup
 	for i := range h.o.Clients {
 		clients.Go(func() {
@@ -182,6 +187,13 @@ func (h *History) draw(t *testing.T, m porcupine.Model) string {
 		return err.Error()
 	}
 	return path
+}
+
+// Len is how many operations were recorded so far.
+func (h *History) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.operations)
 }
 
 // Done is how many changes were acknowledged: a history without any proves nothing.

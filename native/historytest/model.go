@@ -71,6 +71,7 @@ func (o operation) apply(s state) (next state, why reason, ok bool) {
 			return s, missing, false
 		}
 		next[o.name] = ""
+	default: // a read changes nothing
 	}
 	return next, 0, true
 }
@@ -81,7 +82,7 @@ func (p part) apply(id int, at *string) (why reason, ok bool) {
 		if *at != "" {
 			return taken, false
 		}
-		*at = table{creator: mark}.String()
+		*at = table{creator: p.creator(id)}.String()
 		return 0, true
 	}
 	if *at == "" {
@@ -101,6 +102,9 @@ func (p part) apply(id int, at *string) (why reason, ok bool) {
 	*at = t.String()
 	return 0, true
 }
+
+// creator is what a table that the part creates is known by, whatever it is called later.
+func (p part) creator(id int) string { return strconv.Itoa(id) + tableName(p.name) }
 
 // mayRefuse says whether the state is a reason to refuse the operation as it was. A
 // transaction may be refused for any of its tables.
@@ -146,6 +150,7 @@ func step(s state, o operation, out outcome) (bool, state) {
 		return s[o.name] != "", s
 	case list:
 		return s.listed() == out.seen, s
+	default:
 	}
 	next, _, ok := o.apply(s)
 	return ok && (out.blind || next[o.parts[0].name] == out.seen), next

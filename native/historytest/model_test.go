@@ -33,10 +33,8 @@ func (s *story) during(o operation, out outcome) *story {
 }
 
 func (s *story) create(id, name int) *story {
-	return s.tell(operation{id: id, kind: change, parts: []part{{does: creates, name: name}}}, outcome{seen: table{creator: itoa(id)}.String()})
+	return s.tell(operation{id: id, kind: change, parts: []part{{does: creates, name: name}}}, outcome{seen: table{creator: part{name: name}.creator(id)}.String()})
 }
-
-func itoa(n int) string { return string(rune('0' + n)) }
 
 func loaded(name int) operation { return operation{kind: load, name: name} }
 
@@ -66,7 +64,7 @@ func TestModel(t *testing.T) {
 		holds   bool
 		history *story
 	}{
-		{"read what was written", true, new(story).create(1, 0).tell(loaded(0), sees("1|||"))},
+		{"read what was written", true, new(story).create(1, 0).tell(loaded(0), sees("1a|||"))},
 		{"a created table is missing", false, new(story).create(1, 0).tell(loaded(0), gone)},
 		{"exists", false, new(story).create(1, 0).tell(operation{kind: exists}, gone)},
 		{"listed", true, new(story).create(1, 0).create(2, 2).tell(operation{kind: list}, sees("a,c"))},
@@ -75,35 +73,35 @@ func TestModel(t *testing.T) {
 		{"taken", true, new(story).create(1, 0).tell(operation{id: 2, kind: change, parts: []part{{does: creates}}}, inUse)},
 		{"not taken at all", false, new(story).tell(operation{id: 2, kind: change, parts: []part{{does: creates}}}, inUse)},
 
-		{"append behind append", true, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", "2"), sees("1|2,3||"))},
-		{"two appends behind one", false, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", ""), sees("1|3||"))},
-		{"a lost update", false, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(loaded(0), sees("1|||"))},
-		{"a refused append", true, new(story).create(1, 0).tell(appending(2, 0, "1", ""), sees("1|2||")).tell(appending(3, 0, "1", ""), against)},
-		{"refused without a reason", false, new(story).create(1, 0).tell(appending(3, 0, "1", ""), against)},
-		{"refused, and yet applied", false, new(story).create(1, 0).tell(appending(2, 0, "1", "9"), against).tell(loaded(0), sees("1|2||"))},
-		{"append to another table of that name", false, new(story).create(1, 0).tell(dropA, ok).create(2, 0).tell(appending(3, 0, "1", ""), sees("2|3||"))},
-		{"reads go back", false, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1||7|7")).tell(loaded(0), sees("1|||"))},
+		{"append behind append", true, new(story).create(1, 0).tell(appending(2, 0, "1a", ""), sees("1a|2||")).tell(appending(3, 0, "1a", "2"), sees("1a|2,3||"))},
+		{"two appends behind one", false, new(story).create(1, 0).tell(appending(2, 0, "1a", ""), sees("1a|2||")).tell(appending(3, 0, "1a", ""), sees("1a|3||"))},
+		{"a lost update", false, new(story).create(1, 0).tell(appending(2, 0, "1a", ""), sees("1a|2||")).tell(loaded(0), sees("1a|||"))},
+		{"a refused append", true, new(story).create(1, 0).tell(appending(2, 0, "1a", ""), sees("1a|2||")).tell(appending(3, 0, "1a", ""), against)},
+		{"refused without a reason", false, new(story).create(1, 0).tell(appending(3, 0, "1a", ""), against)},
+		{"refused, and yet applied", false, new(story).create(1, 0).tell(appending(2, 0, "1a", "9"), against).tell(loaded(0), sees("1a|2||"))},
+		{"append to another table of that name", false, new(story).create(1, 0).tell(dropA, ok).create(2, 0).tell(appending(3, 0, "1a", ""), sees("2a|3||"))},
+		{"reads go back", false, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a||7|7")).tell(loaded(0), sees("1a|||"))},
 
-		{"unknown and applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1||7|7"))},
-		{"unknown and not applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1|||"))},
-		{"unknown and applied late", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1|||")).tell(loaded(0), sees("1||7|7"))},
+		{"unknown and applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a||7|7"))},
+		{"unknown and not applied", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a|||"))},
+		{"unknown and applied late", true, new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a|||")).tell(loaded(0), sees("1a||7|7"))},
 		{"unknown and applied twice", false, new(story).create(1, 0).tell(dropA, open).tell(loaded(0), gone).create(2, 0).tell(loaded(0), gone)},
-		{"not applied and applied", false, new(story).create(1, 0).tell(oneSets, nothing).tell(loaded(0), sees("1||7|7"))},
+		{"not applied and applied", false, new(story).create(1, 0).tell(oneSets, nothing).tell(loaded(0), sees("1a||7|7"))},
 
-		{"renamed", true, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), gone).tell(loaded(1), sees("1|||"))},
-		{"renamed and still there", false, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), sees("1|||"))},
+		{"renamed", true, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), gone).tell(loaded(1), sees("1a|||"))},
+		{"renamed and still there", false, new(story).create(1, 0).tell(aToB, ok).tell(loaded(0), sees("1a|||"))},
 		{"renamed over another", false, new(story).create(1, 0).create(2, 1).tell(aToB, ok)},
 		{"listed under both names", false, new(story).create(1, 0).tell(aToB, ok).during(operation{kind: list}, sees("a,b"))},
 		{"listed under neither", false, new(story).create(1, 0).tell(aToB, ok).during(operation{kind: list}, sees(""))},
-		{"an unknown rename of which half is seen", false, new(story).create(1, 0).tell(aToB, open).tell(loaded(1), sees("1|||")).tell(loaded(0), sees("1|||"))},
+		{"an unknown rename of which half is seen", false, new(story).create(1, 0).tell(aToB, open).tell(loaded(1), sees("1a|||")).tell(loaded(0), sees("1a|||"))},
 		{"dropped", true, new(story).create(1, 0).tell(dropA, ok).tell(loaded(0), gone)},
-		{"dropped and still there", false, new(story).create(1, 0).tell(dropA, ok).tell(loaded(0), sees("1|||"))},
+		{"dropped and still there", false, new(story).create(1, 0).tell(dropA, ok).tell(loaded(0), sees("1a|||"))},
 		{"dropped twice", false, new(story).create(1, 0).tell(dropA, ok).tell(dropA, ok)},
 
-		{"both tables", true, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2||7|7"))},
-		{"half of an acknowledged transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2|||"))},
-		{"half of an unknown transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(0), sees("1||7|7")).tell(loaded(1), sees("2|||"))},
-		{"half of a transaction under way", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(1), sees("2||7|7")).tell(loaded(0), sees("1|||"))},
+		{"both tables", true, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1a||7|7")).tell(loaded(1), sees("2b||7|7"))},
+		{"half of an acknowledged transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, ok).tell(loaded(0), sees("1a||7|7")).tell(loaded(1), sees("2b|||"))},
+		{"half of an unknown transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(0), sees("1a||7|7")).tell(loaded(1), sees("2b|||"))},
+		{"half of a transaction under way", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(1), sees("2b||7|7")).tell(loaded(0), sees("1a|||"))},
 		{"a transaction without its table", false, new(story).create(1, 0).tell(bothSet, ok)},
 		{"a transaction refused", true, new(story).create(1, 0).tell(bothSet, gone)},
 	} {

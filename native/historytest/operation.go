@@ -92,6 +92,7 @@ func (o operation) String() string {
 		return fmt.Sprintf("#%d rename %s to %s", o.id, tableName(o.name), tableName(o.to))
 	case drop:
 		return fmt.Sprintf("#%d drop %s", o.id, tableName(o.name))
+	default: // a change
 	}
 	var parts []string
 	for _, p := range o.parts {

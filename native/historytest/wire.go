@@ -40,12 +40,13 @@ func (o operation) request(namespace string) (method, path string, body any) {
 		return http.MethodDelete, tables + "/" + tableName(o.name), nil
 	case rename:
 		return http.MethodPost, "/v1/tables/rename", map[string]any{"source": identifier(o.name), "destination": identifier(o.to)}
+	default: // a change
 	}
 	if p := o.parts[0]; len(o.parts) == 1 {
 		if p.does == creates {
 			return http.MethodPost, tables, map[string]any{
 				"name": tableName(p.name), "schema": schema,
-				"properties": map[string]string{creatorProperty: strconv.Itoa(o.id)},
+				"properties": map[string]string{creatorProperty: p.creator(o.id)},
 			}
 		}
 		return http.MethodPost, tables + "/" + tableName(p.name), p.commit(o.id)
@@ -80,7 +81,7 @@ func (p part) commit(id int) map[string]any {
 			map[string]any{"action": "set-default-spec", "spec-id": -1},
 			map[string]any{"action": "add-sort-order", "sort-order": map[string]any{"fields": []any{}}},
 			map[string]any{"action": "set-default-sort-order", "sort-order-id": -1},
-			map[string]any{"action": "set-properties", "updates": map[string]string{creatorProperty: mark}})
+			map[string]any{"action": "set-properties", "updates": map[string]string{creatorProperty: p.creator(id)}})
 	case appends:
 		snapshot := map[string]any{
 			"snapshot-id": id, "sequence-number": p.seen.snapshots + 1, "timestamp-ms": 1_800_000_000_000 + id,

@@ -34,6 +34,9 @@ type lossyDisk struct {
 	next uint64                       // inode numbers are used again, ids never
 	dirs map[uint64]map[string]uint64 // the durable names in a directory
 	kind map[uint64]fs.FileMode
+
+	faults diskFaults
+	random *rand.Rand // which unsynced pages a crash keeps
 }
 
 const rootID = 0
@@ -46,6 +49,7 @@ func newLossyDisk(t *testing.T) *lossyDisk {
 	d := &lossyDisk{
 		t: t, mount: t.TempDir(), live: t.TempDir(), saved: t.TempDir(), stop: func() {},
 		ids: map[uint64]uint64{}, next: rootID + 1, dirs: map[uint64]map[string]uint64{}, kind: map[uint64]fs.FileMode{},
+		random: rand.New(rand.NewPCG(rand.Uint64(), 0)),
 	}
 	t.Cleanup(func() { d.stop() })
 	d.attach()
@@ -106,7 +110,7 @@ func (d *lossyDisk) restoreFile(id uint64, before, to string) {
 		latest = nil // its name is gone from the live disk
 	}
 	for at := 0; at < len(latest); at += page {
-		if end := min(at+page, len(latest)); rand.IntN(2) == 0 {
+		if end := min(at+page, len(latest)); d.random.IntN(2) == 0 {
 			if len(content) < end {
 				content = append(content, make([]byte, end-len(content))...)
 			}
@@ -202,16 +206,35 @@ func (n *lossyNode) path() string { return filepath.Join(n.disk.live, n.Path(n.R
 
 // Fsync makes a file's content or a directory's names durable.
 func (n *lossyNode) Fsync(context.Context, loopback.FileHandle, uint32) syscall.Errno {
-	return loopback.ToErrno(n.disk.sync(n.path(), n.IsRoot()))
+	errno, anyway := n.disk.faults.at("sync")
+	if errno != 0 && !anyway {
+		return errno
+	}
+	if err := n.disk.sync(n.path(), n.IsRoot()); err != nil {
+		return loopback.ToErrno(err)
+	}
+	return errno
 }
 
 // Create notes that a new file begins.
 func (n *lossyNode) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*loopback.Inode, loopback.FileHandle, uint32, syscall.Errno) {
+	if errno, _ := n.disk.faults.at("create"); errno != 0 {
+		return nil, nil, 0, errno
+	}
 	inode, handle, f, errno := n.LoopbackNode.Create(ctx, name, flags, mode, out)
 	if errno == 0 && flags&syscall.O_EXCL != 0 {
 		n.disk.forget(filepath.Join(n.path(), name))
 	}
 	return inode, handle, f, errno
+}
+
+// Mknod notes that a new file begins: sockets are made like this.
+func (n *lossyNode) Mknod(ctx context.Context, name string, mode, dev uint32, out *fuse.EntryOut) (*loopback.Inode, syscall.Errno) {
+	inode, errno := n.LoopbackNode.Mknod(ctx, name, mode, dev, out)
+	if errno == 0 {
+		n.disk.forget(filepath.Join(n.path(), name))
+	}
+	return inode, errno
 }
 
 // OpendirHandle gives a handle that leaves fsync to the node.

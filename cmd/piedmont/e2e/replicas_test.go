@@ -93,7 +93,15 @@ func flow(entry string) string {
 // postgresURL starts a database for the test.
 func postgresURL(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
+	_, at := startPostgres(t)
+	return at
+}
+
+// startPostgres starts a database for the test: the folder that the script knows it by,
+// and its URL.
+func startPostgres(t *testing.T) (dir, at string) {
+	t.Helper()
+	dir = t.TempDir()
 	if out, err := exec.Command(script("postgres"), "start", dir).CombinedOutput(); err != nil {
 		t.Fatalf("start Postgres: %v\n%s", err, out)
 	}
@@ -104,11 +112,11 @@ func postgresURL(t *testing.T) string {
 	}
 	for _, line := range strings.Fields(string(text)) {
 		if url, ok := strings.CutPrefix(line, "POSTGRES_URL="); ok {
-			return strings.ReplaceAll(url, `\`, "") // quoted for a shell
+			return dir, strings.ReplaceAll(url, `\`, "") // quoted for a shell
 		}
 	}
 	t.Fatalf("no URL in %s", text)
-	return ""
+	return "", ""
 }
 
 // balance passes each connection on to the next replica.
