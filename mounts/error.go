@@ -3,6 +3,7 @@ package mounts
 import (
 	"errors"
 	"strings"
+	"time"
 )
 
 // Kind is what went wrong, as far as a caller must tell kinds apart. The router maps
@@ -76,6 +77,8 @@ type Error struct {
 	// Retryable: the refusal rests on a lost race and not on the request, which may pass when
 	// it is sent again. So it isn't kept as the outcome of the request's receipt.
 	Retryable bool
+	// RetryAfter is how long the source asked to be left alone; 0 where it said nothing.
+	RetryAfter time.Duration
 }
 
 // Error is the full text for logs, the cause included. Clients get Message.
