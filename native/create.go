@@ -112,16 +112,22 @@ func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, r
 	if err != nil {
 		return "", err
 	}
-	folder := strings.TrimRight(n.Properties["location"], "/")
+	location := c.folder(id.Namespace, n.Properties) + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(unique.String(), "-", "")
+	_, _, err = c.storage.Find(location)
+	return location, err
+}
+
+// folder is where a namespace's tables go that name no location: the namespace's own
+// location, else a folder of the warehouse.
+func (c *Catalog) folder(n mounts.Namespace, properties map[string]string) string {
+	folder := strings.TrimRight(properties["location"], "/")
 	if folder == "" {
 		folder = c.warehouse.String()
-		for _, level := range id.Namespace {
+		for _, level := range n {
 			folder += "/" + safeSegment(level)
 		}
 	}
-	location := folder + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(unique.String(), "-", "")
-	_, _, err = c.storage.Find(location)
-	return location, err
+	return folder
 }
 
 const maxSegment = 64

@@ -103,13 +103,25 @@ func (c *Catalog) namespace(ctx context.Context, op string, n mounts.Namespace) 
 	return stored, r, err
 }
 
-// LoadNamespace reads the properties.
+// LoadNamespace reads the properties, as they are shown.
 func (c *Catalog) LoadNamespace(ctx context.Context, _ mounts.Caller, n mounts.Namespace) (map[string]string, error) {
 	if n.IsRoot() {
 		return map[string]string{}, nil
 	}
 	stored, _, err := c.namespace(ctx, "loadNamespaceMetadata", n)
-	return stored.Properties, err
+	if err != nil {
+		return nil, err
+	}
+	return c.shown(n, stored.Properties), nil
+}
+
+// shown are the properties of a namespace to its readers: one that was given no location
+// shows where its tables go. Trino makes up a table's location from that; without it, it has
+// the server make the table and then refuses it because its location isn't empty.
+func (c *Catalog) shown(n mounts.Namespace, stored map[string]string) map[string]string {
+	properties := map[string]string{"location": c.folder(n, stored)}
+	maps.Copy(properties, stored)
+	return properties
 }
 
 // CreateNamespace creates one level; the parent must exist. A property location must lie
@@ -132,7 +144,7 @@ func (c *Catalog) CreateNamespace(ctx context.Context, caller mounts.Caller, n m
 		conditions = append(conditions, Condition{Kind: Exists, Key: namespaceKey(c.id, parent)})
 	}
 	s := changeset{conditions: conditions, changes: []Change{put(key, value)}}
-	return properties, c.commit(ctx, op, n.String(), caller, s, receipt{}, func(lost *ConflictError) error {
+	return c.shown(n, properties), c.commit(ctx, op, n.String(), caller, s, receipt{}, func(lost *ConflictError) error {
 		if last := lost.Failures[len(lost.Failures)-1]; last.Condition.Kind == Exists {
 			return &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: n.Parent().String()}
 		}

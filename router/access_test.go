@@ -142,7 +142,7 @@ func TestPlacesOnTheWayKeepTheirProperties(t *testing.T) {
 	policy := `permit (principal == User::"etl", action in Action::"read", resource in Namespace::"%s");`
 	g := newGatewayWith(t, settings{policies: fmt.Sprintf(policy, "corp.old.db1")})
 	g.do("POST", "/v1/namespaces/corp/properties", `{"updates":{"owner":"boss"}}`).ok()
-	require.Equal(t, map[string]any{"owner": "boss"}, g.do("GET", "/v1/namespaces/corp", "").ok().member("properties"))
+	require.Equal(t, "boss", g.do("GET", "/v1/namespaces/corp", "").ok().member("properties").(map[string]any)["owner"])
 	require.Equal(t, map[string]any{}, g.as(etl, "GET", "/v1/namespaces/corp", "").ok().member("properties"))
 	require.Equal(t, 204, g.as(etl, "HEAD", "/v1/namespaces/corp", "").Code)
 
