@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"piedmont/mounts"
 )
@@ -48,9 +49,18 @@ var commitStatuses = map[mounts.Kind]status{
 	mounts.Timeout:    {504, "CommitStateUnknownException"},
 }
 
-// retryAfterSeconds is what a 503 asks clients to wait. Without the header Java would not
-// retry what isn't idempotent.
-const retryAfterSeconds = 1
+// What a 503 asks clients to wait: what the source asked of us, within these bounds. Without
+// the header Java would not retry what isn't idempotent.
+const (
+	minRetryAfter = time.Second
+	maxRetryAfter = time.Minute
+)
+
+// retryAfter is the header's value, in whole seconds: those that have begun count.
+func retryAfter(d time.Duration) string {
+	d = min(max(d, minRetryAfter), maxRetryAfter)
+	return strconv.Itoa(int((d + time.Second - 1) / time.Second))
+}
 
 // errorModel is the wire form of an error.
 type errorModel struct {
@@ -89,7 +99,7 @@ func answerError(w http.ResponseWriter, r *http.Request, c *call, e *mounts.Erro
 		w.Header().Set("WWW-Authenticate", `Bearer realm="piedmont"`)
 	}
 	if s.code == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+		w.Header().Set("Retry-After", retryAfter(e.RetryAfter))
 	}
 	body, _ := json.Marshal(map[string]errorModel{"error": {Message: message, Type: s.typ, Code: s.code}}) // strings and an int always marshal
 	writeJSON(w, r, s.code, body)

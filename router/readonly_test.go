@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,6 +122,30 @@ func TestSickMounts(t *testing.T) {
 	g.do("POST", "/v1/legacy.fresh/namespaces", `{"namespace":["ns"]}`).ok()
 	g.legacy.fail(nil)
 	g.do("GET", "/v1/namespaces?parent=legacy", "").ok()
+}
+
+// TestRetryAfter: a source that says when to come back is heard, within reason.
+func TestRetryAfter(t *testing.T) {
+	g := newGateway(t)
+	for _, c := range []struct {
+		asked time.Duration
+		want  string
+	}{
+		{0, "1"},
+		{-time.Second, "1"},
+		{time.Millisecond, "1"},
+		{time.Second, "1"},
+		{1001 * time.Millisecond, "2"},
+		{7 * time.Second, "7"},
+		{time.Minute, "60"},
+		{time.Hour, "60"},
+	} {
+		g.legacy.fail(&mounts.Error{Kind: mounts.Unavailable, RetryAfter: c.asked})
+		r := g.do("GET", "/v1/namespaces/legacy%1Fdb1/tables/t1", "").refused(503, "SlowDownException")
+		require.Equal(t, []string{c.want}, r.Header().Values("Retry-After"), "%v", c.asked)
+	}
+	g.legacy.fail(&mounts.Error{Kind: mounts.Timeout, RetryAfter: time.Second})
+	require.Empty(t, g.do("GET", "/v1/namespaces/legacy%1Fdb1/tables/t1", "").refused(504, "GatewayTimeoutException").Header().Values("Retry-After"))
 }
 
 func TestErrorsOfAnUpstream(t *testing.T) {
