@@ -21,6 +21,9 @@ func writeJSON(w http.ResponseWriter, r *http.Request, code int, body []byte) {
 		body = packed.bytes()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		announce(r.Context(), len(body))
+	}
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // a client that went away hears nothing

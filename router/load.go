@@ -135,7 +135,7 @@ func (rt *Router) answerDocument(w http.ResponseWriter, r *http.Request, t *moun
 		h.Set("Content-Encoding", "gzip")
 		parts = gzipped(head, d, tail)
 	}
-	writeParts(w, parts)
+	writeParts(w, r, parts)
 	return nil
 }
 
@@ -154,11 +154,12 @@ var joined = sync.Pool{New: func() any { b := make([]byte, 0, joinBelow); return
 
 // writeParts answers 200 with the parts, one after the other. A client that goes away
 // meanwhile hears nothing.
-func writeParts(w http.ResponseWriter, parts [][]byte) {
+func writeParts(w http.ResponseWriter, r *http.Request, parts [][]byte) {
 	size := 0
 	for _, p := range parts {
 		size += len(p)
 	}
+	announce(r.Context(), size)
 	w.Header().Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(http.StatusOK)
 	if size > joinBelow {

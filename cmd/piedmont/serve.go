@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"piedmont/configs"
+	"piedmont/router"
 )
 
 const (
@@ -131,7 +132,9 @@ func (g *gateway) endpoints() (list []endpoint, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w (name another address with --listen)", err)
 	}
-	list = append(list, endpoint{g.server(g.router), public})
+	server := g.server(g.router)
+	server.ConnContext = router.ConnContext
+	list = append(list, endpoint{server, router.Gather(public)})
 	if g.config.Operator != "" {
 		private, err := net.Listen("tcp", g.config.Operator)
 		if err != nil {
