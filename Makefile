@@ -69,11 +69,13 @@ stage-engines:
 
 # Iceberg's own compatibility kit over both registries, with two generations of the Java
 # client, and a transaction of the client's that loses against a competitor. Over the file
-# also the two tests of names with a slash, which only older kits run.
+# also the two tests of names with a slash, which only older kits run. And the client reads
+# the documents that mutated requests of clients make.
 stage-kit:
 	.ci/kit $(bin)/piedmont whole 1.11.0
 	.ci/kit $(bin)/piedmont whole 1.12.0
 	.ci/kit $(bin)/piedmont slashes
+	.ci/kit $(bin)/piedmont documents 1.12.0
 	.ci/kit $(bin)/piedmont transaction 1.12.0
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/kit
 	mkdir -p $(PIEDMONT_TEST_CACHE)/run/kit

@@ -66,7 +66,7 @@ func (b *builder) checkWhole() error {
 			return err
 		}
 	}
-	return nil
+	return b.checkBindable(current)
 }
 
 // writeSnapshotLog appends where main went. Left out are snapshots that this commit

@@ -35,6 +35,8 @@ func (s *schema) check(version int, intro string) error {
 func checkField(f *field, version int, intro string) error {
 	problem := ""
 	switch base := f.typ.base; {
+	case f.name == "" && !f.element: // iceberg-go can't read it
+		problem = "A field has no name: " + f.fullName()
 	case base == "":
 		return badRequest("Cannot parse type string to primitive: " + f.typ.text() + " (field " + f.fullName() + ")")
 	case minVersion(base) > version:

@@ -126,9 +126,9 @@ func (f *specField) checkSource(source *field, kind string) error {
 
 // checkNew applies the rules for a spec or order that is being added: transforms the
 // spec defines (Java lets any text pass, and then no one can write the table), and the
-// names of partition fields (PartitionSpec.Builder.checkAndAddPartitionName in Java).
+// names of partition fields.
 func (s *spec) checkNew(sc *schema, kind string) error {
-	names, ids := map[string]bool{}, map[int]bool{}
+	names, ids, same := map[string]bool{}, map[int]bool{}, map[string]string{}
 	for _, f := range s.fields {
 		if !f.known {
 			return badRequest("Invalid transform: " + f.text)
@@ -145,9 +145,17 @@ func (s *spec) checkNew(sc *schema, kind string) error {
 			return badRequest("Cannot use partition field id more than once: " + itoa(f.id))
 		}
 		names[f.name], ids[f.id] = true, true
-		column := sc.find(f.name)
-		if column != nil && len(f.sources) == 1 && sc.byID[f.sources[0]] != nil && column.id != f.sources[0] {
-			return badRequest("Cannot create identity partition sourced from different field in schema: " + f.name)
+		// Java's clients don't send these two, and iceberg-go can't read them.
+		key := f.transform.name + itoa(f.transform.width) + f.key()[len(f.text):]
+		if first, ok := same[key]; ok && f.transform.name != "void" {
+			return badRequest("Cannot add redundant partition: " + f.name + " conflicts with " + first)
+		}
+		same[key] = f.name
+		if slices.ContainsFunc(f.sources, func(id int) bool { return id < 1 && sc.byID[id] == nil }) {
+			return badRequest("Cannot find source column for partition field: " + f.describe())
+		}
+		if err := f.checkName(sc); err != nil {
+			return err
 		}
 	}
 	return s.check(sc, kind)

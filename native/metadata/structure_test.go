@@ -227,6 +227,8 @@ func TestSpecRules(t *testing.T) {
 		"Invalid transform: bucket[0]":                                                  partitionBy("1", "bucket[0]", "x"),
 		"Invalid transform: bucket[-1]":                                                 partitionBy("1", "bucket[-1]", "x"),
 		"Cannot use empty partition name":                                               partitionBy("1", "identity", ""),
+		"Cannot add redundant partition: y conflicts with x":                            partitionBy("1", "bucket[16]", "x") + "," + partitionBy("1", "BUCKET[16]", "y"),
+		"Cannot find source column for partition field: 0: x: void(-1)":                 partitionBy("-1", "void", "x"),
 		"Cannot use partition name more than once: x":                                   partitionBy("1", "identity", "x") + "," + partitionBy("3", "day", "x"),
 		"Cannot use partition field id more than once: 1005":                            `{"source-id":1,"field-id":1005,"transform":"identity","name":"a"},{"source-id":1,"field-id":1005,"transform":"bucket[2]","name":"b"}`,
 		"Cannot create identity partition sourced from different field in schema: ts":   partitionBy("1", "identity", "ts"),
@@ -234,6 +236,7 @@ func TestSpecRules(t *testing.T) {
 	} {
 		refused(t, nested, mounts.BadRequest, detail, addSpecOf(field))
 	}
+	apply(t, nested, addSpecOf(partitionBy("1", "void", "v1"), partitionBy("1", "void", "v2"), partitionBy("1", "bucket[2]", "b2"), partitionBy("1", "bucket[3]", "b3")))
 	apply(t, nested, addSpecOf(partitionBy("13", "identity", "s.in"), partitionBy("99", "void", "gone"), partitionBy("1", "BUCKET[3]", "id"), partitionBy("14", "bucket[7]", "u7")))
 }
 

@@ -128,7 +128,7 @@ func (t transform) accepts(base string) bool {
 	case "void":
 		return true
 	case "identity":
-		return base != "geometry" && base != "geography"
+		return base != "geometry" && base != "geography" && base != "variant"
 	case "bucket":
 		switch base {
 		case "int", "long", "decimal", "date", "time", "timestamp", "timestamptz", "timestamp_ns",

@@ -40,7 +40,9 @@ func (r *reader) addSnapshot(o *object) Update {
 	u.firstRow, u.addedRows = o.longPointer("first-row-id"), o.longPointer("added-rows")
 	o.optInt("schema-id")
 	o.optStr("key-id")
-	o.optStringMap("summary")
+	if operation, ok := o.optStringMap("summary")["operation"]; ok && operation == "" {
+		o.r.fail(o.at("summary")+".operation", "must not be empty") // iceberg-go can't read it
+	}
 	if u.hasList = !o.has("manifests"); u.hasList {
 		o.str("manifest-list")
 	} else {
