@@ -38,6 +38,9 @@ const (
 // LoadOptions is what a load asks besides the name.
 type LoadOptions struct {
 	Snapshots Snapshots
+	// NoCache asks for what the source says now, where the mount might else answer from memory
+	// (see Table.Asked).
+	NoCache bool
 }
 
 // Document is an immutable metadata document. Its slices must not be changed.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 const tableT = "/v1/namespaces/ns/tables/t"
@@ -127,5 +129,19 @@ func TestAge(t *testing.T) {
 		unchanged := g.do("GET", target, "", "If-None-Match: "+fresh.Header().Get("ETag"))
 		require.Equal(t, 304, unchanged.Code)
 		require.Equal(t, []string{want}, unchanged.Header().Values("Age"))
+	}
+}
+
+// TestNoCache: a client that wants nothing from memory is heard by the mount.
+func TestNoCache(t *testing.T) {
+	g := newGateway(t)
+	for header, want := range map[string]bool{
+		"X: y": false, "Cache-Control: no-cache": true, "Cache-Control: No-Cache": true, "Cache-Control: max-age=0, no-cache": true,
+		"Cache-Control: no-cache,no-store": true, "Cache-Control: no-store": false, "Cache-Control: x-no-cache": false, "Cache-Control:": false,
+	} {
+		for query, snapshots := range map[string]mounts.Snapshots{"": mounts.SnapshotsAll, "?snapshots=all": mounts.SnapshotsAll, "?snapshots=refs": mounts.SnapshotsRefs} {
+			g.do("GET", "/v1/namespaces/legacy%1Fdb1/tables/t1"+query, "", header).ok()
+			require.Equal(t, mounts.LoadOptions{Snapshots: snapshots, NoCache: want}, g.legacy.loaded, "%s %s", header, query)
+		}
 	}
 }

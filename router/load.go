@@ -46,16 +46,30 @@ func (rt *Router) setAge(w http.ResponseWriter, t *mounts.Table) {
 }
 
 func loadOptions(r *http.Request) (mounts.LoadOptions, error) {
+	o := mounts.LoadOptions{NoCache: noCache(r.Header.Values("Cache-Control"))}
 	if r.URL.RawQuery == "" {
-		return mounts.LoadOptions{}, nil
+		return o, nil
 	}
 	switch s := r.URL.Query().Get("snapshots"); s {
 	case "", "all":
-		return mounts.LoadOptions{}, nil
+		return o, nil
 	case "refs":
-		return mounts.LoadOptions{Snapshots: mounts.SnapshotsRefs}, nil
+		o.Snapshots = mounts.SnapshotsRefs
+		return o, nil
 	}
 	return mounts.LoadOptions{}, &mounts.Error{Kind: mounts.BadRequest, Op: "loadTable", Detail: "Invalid snapshots: want all or refs"}
+}
+
+// noCache says whether the client wants nothing from memory (RFC 9111, 5.2.1.4).
+func noCache(header []string) bool {
+	for _, line := range header {
+		for directive := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(directive), "no-cache") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // etag composes the weak validator of a load: whatever changes the answer changes it. A

@@ -18,6 +18,7 @@ type source struct {
 	tables     map[string]string            // documents by dotted name
 	sick       error                        // what every call answers
 	asked      time.Time                    // when it was asked for tables it answers from memory
+	loaded     mounts.LoadOptions           // of the last load
 	calls      []string
 	closed     bool
 }
@@ -101,6 +102,9 @@ func (s *source) LoadTable(_ context.Context, _ mounts.Caller, id mounts.Identif
 	if err := s.called("LoadTable"); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	s.loaded = o
+	s.mu.Unlock()
 	text, ok := s.tables[id.String()]
 	if !ok {
 		return nil, &mounts.Error{Kind: mounts.NoSuchTable, Name: id.String()}

@@ -45,7 +45,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	began := c.now()
-	e, err := c.entry(ctx, id)
+	e, err := c.entry(ctx, id, o.NoCache)
 	switch {
 	case noTable(err):
 		return nil, noSuchTable(op, id, err)
@@ -103,7 +103,7 @@ func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Id
 		return nil
 	}
 	if err == nil {
-		_, err = c.entry(ctx, id)
+		_, err = c.entry(ctx, id, false)
 	}
 	switch {
 	case absent(err, typeNoFile):
@@ -130,10 +130,10 @@ func (c *Catalog) head(ctx context.Context, id mounts.Identifier) (bool, error) 
 	return err == nil, err
 }
 
-// entry is the table by an answer that is as fresh as the mount promises.
-func (c *Catalog) entry(ctx context.Context, id mounts.Identifier) (*Entry, error) {
+// entry is the table by an answer that is as fresh as the mount promises, or of this moment.
+func (c *Catalog) entry(ctx context.Context, id mounts.Identifier, now bool) (*Entry, error) {
 	key := DocumentKey{Mount: c.identity, Table: id.Namespace.Encode() + mounts.Separator + id.Name}
-	if c.freshFor <= 0 {
+	if c.freshFor <= 0 || now {
 		return c.loading.DoFresh(ctx, key, func(ctx context.Context) (*Entry, error) { return c.load(ctx, key, id) })
 	}
 	if e, ok := c.fresh(key); ok {

@@ -226,6 +226,22 @@ func TestFreshFor(t *testing.T) {
 	require.Equal(t, 3, u.count("GET table"))
 }
 
+// Who wants nothing from memory gets what the upstream says now, and others get that too.
+func TestNoCache(t *testing.T) {
+	u := withTable(t)
+	c := u.mount(func(o *rest.Options) { o.FreshFor = time.Minute })
+	load(t, c, table)
+	changed := u.write(table, 2)
+	anew, err := c.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+	require.NoError(t, err)
+	require.Zero(t, anew.Asked)
+	require.Equal(t, changed.location, anew.MetadataLocation)
+	remembered, _ := load(t, c, table)
+	require.NotZero(t, remembered.Asked)
+	require.Equal(t, changed.location, remembered.MetadataLocation)
+	require.Equal(t, 2, u.count("GET table"))
+}
+
 // With FreshFor one question refreshes for all who ask meanwhile.
 func TestFreshForShares(t *testing.T) {
 	u := withTable(t)
