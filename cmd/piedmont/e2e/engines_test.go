@@ -36,9 +36,9 @@ type section struct {
 // and each entry of the list is proven here. The settings come from there, too.
 func TestEngines(t *testing.T) {
 	s := startScenario(t)
-	python := engine{startDriver(t, "engines", "run_python.py", s.settings(t, "PyIceberg, Polars and Daft")), "PyIceberg"}
-	duckdb := engine{startDriver(t, "engines", "run_duckdb.py", s.settings(t, "DuckDB")), "DuckDB"}
-	clickhouse := engine{startDriver(t, "engines", "run_chdb.py", s.settings(t, "ClickHouse")), "ClickHouse"}
+	python := engine{startDriver(t, "engines", "run_python.py", "SETTINGS="+s.settings(t, "PyIceberg, Polars and Daft")), "PyIceberg"}
+	duckdb := engine{startDriver(t, "engines", "run_duckdb.py", "SETTINGS="+s.settings(t, "DuckDB")), "DuckDB"}
+	clickhouse := engine{startDriver(t, "engines", "run_chdb.py", "SETTINGS="+s.settings(t, "ClickHouse")), "ClickHouse"}
 	python.do(t, `catalog.create_namespace("lab")`)
 
 	t.Run("pyiceberg", func(t *testing.T) { s.pyiceberg(t, python) })
@@ -47,20 +47,40 @@ func TestEngines(t *testing.T) {
 	t.Run("duckdb", func(t *testing.T) { s.duckdb(t, duckdb) })
 	t.Run("conflict", func(t *testing.T) { s.conflict(t, duckdb, python) })
 	t.Run("clickhouse", func(t *testing.T) { s.clickhouse(t, clickhouse, python) })
+	trino := engine{startTrino(t, s.settings(t, "Trino")), "Trino"}
+	t.Run("trino", func(t *testing.T) { s.trino(t, trino) })
+	spark := engine{startDriver(t, "spark", "run_spark.py", "SETTINGS="+s.settings(t, "Spark"), "JARS="+jars(t)), "Spark"}
+	t.Run("spark", func(t *testing.T) { s.spark(t, spark) })
 	t.Run("everything", func(t *testing.T) {
 		t.Run("duckdb", func(t *testing.T) { s.readsAll(t, duckdb, duckdbTrips) })
 		t.Run("pyiceberg", func(t *testing.T) { s.readsAll(t, python, pyicebergTrips) })
 		t.Run("polars", func(t *testing.T) { s.readsAll(t, python, polarsTrips) })
 		t.Run("daft", func(t *testing.T) { s.readsAll(t, python, daftTrips) })
 		t.Run("clickhouse", func(t *testing.T) { s.readsAll(t, clickhouse, clickhouseTrips) })
+		t.Run("trino", func(t *testing.T) { s.readsAll(t, trino, trinoTrips) })
+		t.Run("spark", func(t *testing.T) { s.readsAll(t, spark, sparkTrips) })
+	})
+	t.Run("sort orders", func(t *testing.T) {
+		const sorted = "SELECT id FROM piedmont.`lab.spark.sorted` ORDER BY id"
+		clickhouse.rows(t, sorted, "1", "2", "3", "4", "5")
+		s.listed(t, "ClickHouse: can't sort a table that has a sort order")
+		if wrong := clickhouse.query(t, sorted+" SETTINGS optimize_read_in_order = 1, max_threads = 1"); slices.IsSorted(wrong) {
+			t.Errorf("ClickHouse sorts now: %q", wrong)
+		}
 	})
 	t.Run("deletion vectors", func(t *testing.T) {
 		left := []string{"1|Oslo", "4|Bonn"}
+		spark.rows(t, `SELECT id, city FROM piedmont.lab.duckdb.v3 ORDER BY id`, left...)
+		s.cannot(t, trino, "Trino: can't read deletion vectors", `SELECT id, city FROM piedmont."lab.duckdb".v3`, "Unexpected PUFFIN file format")
 		duckdb.rows(t, `SELECT id, city FROM piedmont."lab.duckdb".v3 ORDER BY id`, left...)
 		python.rows(t, `catalog.load_table("lab.duckdb.v3").scan().to_arrow().sort_by("id")`, left...)
 		python.rows(t, `pl.scan_iceberg(catalog.load_table("lab.duckdb.v3"), storage_options=storage).sort("id")`, left...)
 		s.cannot(t, python, "Daft: can't read deletion vectors", `daft_catalog.get_table("lab.duckdb.v3").read().sort("id")`, "puffin is not a valid parquet file")
 		s.cannot(t, clickhouse, "ClickHouse: can't read deletion vectors", "SELECT id FROM piedmont.`lab.duckdb.v3`", "Position deletes are supported only for parquet format")
+	})
+	t.Run("views of another dialect", func(t *testing.T) {
+		s.cannot(t, trino, "Trino: can't read the views of Spark", `SELECT * FROM piedmont."lab.spark".cities`, "Cannot read unsupported dialect 'spark'")
+		s.cannot(t, spark, "Spark: can't read the views of Trino", `SELECT * FROM piedmont.lab.trino.cities`, "Invalid view name: piedmont.lab.trino.cities")
 	})
 	t.Run("limits", s.allProven)
 }
@@ -127,7 +147,7 @@ func (s *scenario) settings(t *testing.T, of string) string {
 	if text == "" {
 		t.Fatalf("configs/README.md has no settings for %s", of)
 	}
-	return "SETTINGS=" + strings.NewReplacer(
+	return strings.NewReplacer(
 		"http://piedmont.internal:8181", s.piedmont.URI, "id:secret", s.key,
 		"s3.internal:9000", strings.TrimPrefix(s.storage, "http://"), "LAKE_KEY", "admin", "LAKE_SECRET", "adminsecret",
 	).Replace(text)
@@ -217,4 +237,14 @@ func (s *scenario) snapshots(t *testing.T, namespace, table string) []string {
 		ids[i] = snapshot.ID.String()
 	}
 	return ids
+}
+
+// jars are what Spark needs on its class path.
+func jars(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "spark", "*.jar"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no jars for Spark: run make stage-engines (%v)", err)
+	}
+	return strings.Join(found, ",")
 }
