@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// MaxKeyBytes bounds a key: two full paths and what surrounds them fit. No record has
-	// an empty or a longer key.
-	MaxKeyBytes = 8 << 10
+	// MaxKeyBytes bounds a key: a full path or location and what surrounds it fit, and so
+	// does the key in an entry of PostgreSQL's indexes, which has 2,704 bytes at most. No record
+	// has an empty or a longer key.
+	MaxKeyBytes = 2600
 	// MaxValueBytes bounds a value. Records hold pointers and properties, never documents.
 	MaxValueBytes = 1 << 20
 	// MaxChanges bounds the conditions and the changes of one Commit, each.
