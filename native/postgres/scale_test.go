@@ -34,6 +34,7 @@ func TestPlans(t *testing.T) {
 		{getSQL, `'\x00'`},
 		{scanSQL, `'\x00', '\x00', '\x01', 10`},
 		{findSQL, `'{}', '{}', '{}'`},
+		{pageSQL, `'\x00', 10, 10`},
 		{emptySQL, `'{}', '{}'`},
 		{existsSQL, `'\x00'`},
 		{atSQL, `'\x00', '\x00'`},
