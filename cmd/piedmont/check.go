@@ -232,6 +232,9 @@ func (r *probedRegistry) check(ctx context.Context, c configs.Config) error {
 	if !r.probed {
 		return nil
 	}
+	if err := checkRestored(ctx, r); err != nil {
+		return err
+	}
 	return checkIDs(ctx, c, r)
 }
 

@@ -33,6 +33,7 @@ func newControl(g *gateway) *control {
 // handler has all the routes.
 func (c *control) handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET "+backupPath, c.handle(c.backup))
 	mux.Handle("GET "+droppedPath, c.handle(c.listDropped))
 	mux.Handle("POST "+restorePath, c.handle(c.restoreTable))
 	return mux

@@ -67,7 +67,10 @@ func askServer(data string, taken error) *controlClient {
 func askOurselves(ctx context.Context, c configs.Config, lock *dataLock, log *slog.Logger) (*controlClient, error) {
 	g := &gateway{config: c, lock: lock, log: log, metrics: prometheus.NewRegistry()}
 	var err error
-	if g.registry, err = openRegistry(ctx, c); err != nil {
+	if g.registry, err = openRegistry(ctx, c); err == nil {
+		err = checkRestored(ctx, g.registry)
+	}
+	if err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}

@@ -64,6 +64,9 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	if g.registry, err = openRegistry(ctx, g.config); err != nil {
 		return err
 	}
+	if err := checkRestored(ctx, g.registry); err != nil {
+		return err
+	}
 	if err := g.mount(ctx); err != nil {
 		return err
 	}
@@ -93,6 +96,15 @@ func openRegistry(ctx context.Context, c configs.Config) (native.Registry, error
 		return nil, err
 	}
 	return r, nil
+}
+
+// checkRestored refuses a registry that holds a part of a backup.
+func checkRestored(ctx context.Context, r native.Registry) error {
+	err := native.CheckRestored(ctx, r)
+	if errors.Is(err, native.ErrRestoring) {
+		return fmt.Errorf("%w (with piedmont restore)", err)
+	}
+	return err
 }
 
 // mount builds the tree.

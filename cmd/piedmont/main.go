@@ -43,7 +43,7 @@ func command() *cobra.Command {
 		RunE:          help,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(serveCommand(), checkCommand(), keysCommand(), tablesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), checkCommand(), keysCommand(), tablesCommand(), backupCommand(), restoreCommand(), versionCommand())
 	return root
 }
 
