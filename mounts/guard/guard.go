@@ -89,6 +89,9 @@ func New(o Options) *Guard {
 	return g
 }
 
+// Timeout is how long a Do takes at most.
+func (g *Guard) Timeout() time.Duration { return g.timeout }
+
 func (o *Options) fill() {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout

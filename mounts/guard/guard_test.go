@@ -66,17 +66,39 @@ func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guard.New(guard.Options{Name: mount, Concurrency: 2})
 		began := time.Now()
-		errs := make(chan error, 3)
-		for range 3 {
-			go func() { errs <- do(t, g, "db.t", hangs) }()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				_ = own(t, do(t, g, "db.t", hangs), mounts.Timeout, "did not answer in time")
+				require.Equal(t, 30*time.Second, time.Since(began), "a timeout isn't retried")
+			})
 		}
-		kinds := map[mounts.Kind]int{}
-		for range 3 {
-			kinds[mounts.KindOf(<-errs)]++
+		synctest.Wait()
+		for range 2 { // callers in a hurry, who get no turn
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				_, err := guard.Do(ctx, g, "loadTable", "db.t", works)
+				_ = own(t, err, mounts.Unavailable, "in vain")
+				require.Equal(t, 10*time.Second, time.Since(began), "waiting counts too")
+			})
 		}
-		require.Equal(t, map[mounts.Kind]int{mounts.Timeout: 2, mounts.Unavailable: 1}, kinds, "two hung, one waited in vain")
-		require.Equal(t, 30*time.Second, time.Since(began), "waiting counts too, and a timeout isn't retried")
-		require.Equal(t, guard.Stats{Calls: 2, Failed: 2, Refused: 1, Breaker: "closed"}, g.Stats())
+		wg.Wait()
+		require.Equal(t, guard.Stats{Calls: 2, Failed: 2, Refused: 2, Breaker: "closed"}, g.Stats())
+	})
+}
+
+// Waiting and the call together have one deadline.
+func TestDeadlineIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guard.New(guard.Options{Name: mount, Concurrency: 1})
+		began := time.Now()
+		go func() {
+			_ = do(t, g, "db.t", func(context.Context) (int, error) { time.Sleep(29 * time.Second); return 0, nil })
+		}()
+		synctest.Wait()
+		_ = own(t, do(t, g, "db.t", hangs), mounts.Timeout, "did not answer in time")
+		require.Equal(t, 30*time.Second, time.Since(began))
 	})
 }
 

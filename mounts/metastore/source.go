@@ -10,16 +10,20 @@ import (
 )
 
 // Source is a metastore. Names are lower case: the mount makes them so before it asks, and a
-// source never returns others. All methods may be called at once, keep to their context, and
-// neither retry nor cache nor bound how many run: Catalog does.
+// source never returns others. What the metastore calls otherwise than it was asked for, since
+// it ignores spaces or accents, is an absence: a policy was decided on the name that was asked
+// for. All methods may be called at once, keep to their context, and neither retry nor cache nor
+// bound how many run: Catalog does.
 //
 // Errors are *mounts.Error, with a Detail that names the mount and holds no host, no secret
-// and none of the metastore's words, which belong into Err. NoSuchNamespace and NoSuchTable say that the
-// metastore itself said so. Unavailable, Timeout and BadGateway say that nothing is known; of these
-// Unavailable may be tried again at once, unless it carries how long to wait.
+// and none of the metastore's words, which belong into Err. NoSuchNamespace and NoSuchTable say
+// that the metastore itself said so. Unavailable, Timeout and BadGateway say that nothing is
+// known; of these Unavailable may be tried again at once, unless it carries how long to wait.
 type Source interface {
-	// Databases lists the databases, one page at a time in the metastore's own order. next is
-	// empty on the last page; the next call's token is what the call before returned.
+	// Databases lists the databases, one page at a time in the metastore's own order: at most
+	// size names, or all at once where the metastore knows no pages. next is empty on the last
+	// page; the next call's token is what the call before returned. A size of 0 is the
+	// metastore's own.
 	Databases(ctx context.Context, token string, size int) (names []string, next string, err error)
 	// Database reads one. NoSuchNamespace.
 	Database(ctx context.Context, name string) (Database, error)

@@ -57,3 +57,21 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// Nothing but reads ever reaches the upstream, and requests for a token: see also ServeHTTP of
+// the fake, which reports each other method.
+func TestReadOnly(t *testing.T) {
+	u := newUpstream(t, func(u *upstream) { u.secret = "s3cret" })
+	mounttest.RunReadOnly(t, mounttest.ReadOnlySuite{
+		Kind: "rest", Mutations: u.mutations,
+		Open: func(t *testing.T, content mounttest.Content) mounts.Mount {
+			u.fill(content)
+			m, err := rest.New(rest.Options{
+				Name: "far.away", URI: u.server.URL + "/iceberg/", Warehouse: "wh", Credential: "id:" + u.secret,
+				Documents: rest.NewDocuments(64 << 20), Now: time.Now,
+			})
+			require.NoError(t, err)
+			return m
+		},
+	})
+}

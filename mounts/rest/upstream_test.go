@@ -142,6 +142,18 @@ func (u *upstream) count(what string) int {
 	return u.calls[what]
 }
 
+// mutations is how many requests came that were no reads and asked for no token.
+func (u *upstream) mutations() (n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for what, calls := range u.calls {
+		if what != "POST token" && !strings.HasPrefix(what, "GET ") && !strings.HasPrefix(what, "HEAD ") {
+			n += calls
+		}
+	}
+	return n
+}
+
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	what := r.Method + " " + kindOf(path)
