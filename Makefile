@@ -64,7 +64,7 @@ stage-e2e:
 
 # What real engines can do, one after the other.
 stage-engines:
-	.ci/install weed postgres engines trino spark
+	.ci/install weed postgres engines trino spark flink
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -run '^TestEngines$$' -timeout 10m ./cmd/piedmont/e2e
 
 # Iceberg's own compatibility kit over both registries, with two generations of the Java

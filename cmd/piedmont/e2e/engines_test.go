@@ -51,6 +51,8 @@ func TestEngines(t *testing.T) {
 	t.Run("trino", func(t *testing.T) { s.trino(t, trino) })
 	spark := engine{startDriver(t, "spark", "run_spark.py", "SETTINGS="+s.settings(t, "Spark"), "JARS="+jars(t)), "Spark"}
 	t.Run("spark", func(t *testing.T) { s.spark(t, spark) })
+	flink := engine{startDriver(t, "flink", "run_flink.py", "SETTINGS="+s.settings(t, "Flink"), "JAVA_TOOL_OPTIONS=-Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1"), "Flink"}
+	t.Run("flink", func(t *testing.T) { s.flink(t, flink, python) })
 	t.Run("everything", func(t *testing.T) {
 		t.Run("duckdb", func(t *testing.T) { s.readsAll(t, duckdb, duckdbTrips) })
 		t.Run("pyiceberg", func(t *testing.T) { s.readsAll(t, python, pyicebergTrips) })
@@ -59,6 +61,16 @@ func TestEngines(t *testing.T) {
 		t.Run("clickhouse", func(t *testing.T) { s.readsAll(t, clickhouse, clickhouseTrips) })
 		t.Run("trino", func(t *testing.T) { s.readsAll(t, trino, trinoTrips) })
 		t.Run("spark", func(t *testing.T) { s.readsAll(t, spark, sparkTrips) })
+	})
+	t.Run("equality deletes", func(t *testing.T) {
+		left := []string{"1|4.5", "2|2.5"}
+		trino.rows(t, `SELECT id, fare FROM piedmont."lab.flink".upserts ORDER BY id`, left...)
+		spark.rows(t, `SELECT id, fare FROM piedmont.lab.flink.upserts ORDER BY id`, left...)
+		duckdb.rows(t, `SELECT id, fare FROM piedmont."lab.flink".upserts ORDER BY id`, left...)
+		clickhouse.rows(t, "SELECT id, fare FROM piedmont.`lab.flink.upserts` ORDER BY id", left...)
+		s.cannot(t, python, "PyIceberg: can't read equality deletes", `catalog.load_table("lab.flink.upserts").scan().to_arrow()`, "equality deletes")
+		s.cannot(t, python, "Polars: can't read equality deletes", `pl.scan_iceberg(catalog.load_table("lab.flink.upserts"), storage_options=storage)`, "equality deletes")
+		s.cannot(t, python, "Daft: can't read equality deletes", `daft_catalog.get_table("lab.flink.upserts").read()`, "equality deletes")
 	})
 	t.Run("sort orders", func(t *testing.T) {
 		const sorted = "SELECT id FROM piedmont.`lab.spark.sorted` ORDER BY id"
@@ -71,6 +83,8 @@ func TestEngines(t *testing.T) {
 	t.Run("deletion vectors", func(t *testing.T) {
 		left := []string{"1|Oslo", "4|Bonn"}
 		spark.rows(t, `SELECT id, city FROM piedmont.lab.duckdb.v3 ORDER BY id`, left...)
+		flink.rows(t, "SELECT id, city FROM piedmont.duckdb.v3 ORDER BY id", left...)
+		duckdb.rows(t, `SELECT id, city FROM piedmont."lab.spark".v3 ORDER BY id`, "1|Oslo", "3|Kiel")
 		s.cannot(t, trino, "Trino: can't read deletion vectors", `SELECT id, city FROM piedmont."lab.duckdb".v3`, "Unexpected PUFFIN file format")
 		duckdb.rows(t, `SELECT id, city FROM piedmont."lab.duckdb".v3 ORDER BY id`, left...)
 		python.rows(t, `catalog.load_table("lab.duckdb.v3").scan().to_arrow().sort_by("id")`, left...)
@@ -149,7 +163,7 @@ func (s *scenario) settings(t *testing.T, of string) string {
 	}
 	return strings.NewReplacer(
 		"http://piedmont.internal:8181", s.piedmont.URI, "id:secret", s.key,
-		"s3.internal:9000", strings.TrimPrefix(s.storage, "http://"), "LAKE_KEY", "admin", "LAKE_SECRET", "adminsecret",
+		"s3.internal:9000", strings.TrimPrefix(s.storage, "http://"), "LAKE_KEY", "admin", "LAKE_SECRET", "adminsecret", "'base-namespace' = 'sales'", "'base-namespace' = 'lab'",
 	).Replace(text)
 }
 

@@ -6,13 +6,17 @@ import os
 import sys
 import traceback
 
+# What else is printed, by an engine's own process too, goes to stderr.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 
 def plain(value):
     """What JSON can hold; a day or a decimal becomes text."""
     if hasattr(value, "asDict"):  # a Row of Spark
         value = value.asDict()
-    elif hasattr(value, "as_dict"):  # a Row of Flink
-        value = value.as_dict()
+    elif type(value).__name__ == "Row":  # of Flink
+        value = list(value)
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -24,9 +28,7 @@ def plain(value):
 
 def serve(ask):
     """Answers until the test closes its end. ask(text) returns rows, each a sequence of
-    values; what it prints goes to stderr."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    values."""
     for line in sys.stdin:
         try:
             answer = {"rows": [[plain(v) for v in row] for row in ask(json.loads(line)) or []]}
