@@ -71,12 +71,13 @@ func (c *client) part(d does, name int) part {
 	return part{does: d, name: name, seen: c.seen[name]}
 }
 
-// transaction changes two tables, or one and makes another.
+// transaction changes two tables; one of them may be made by it, or may only have to stay
+// as it is.
 func (c *client) transaction() []part {
 	first := c.name(true)
 	var parts []part
-	for _, name := range []int{first, c.other(first)} {
-		d := []does{creates, appends, appends, sets, setsSeen}[c.random.IntN(5)]
+	for i, name := range []int{first, c.other(first)} {
+		d := []does{appends, appends, sets, setsSeen, creates, asserts}[c.random.IntN(5+i)]
 		if d == creates {
 			parts = append(parts, part{does: d, name: name})
 			continue

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ const (
 type History struct {
 	o     Options
 	begin time.Time
+	pause atomic.Int64 // nanoseconds
 
 	mu         sync.Mutex
 	next       int // the id of the next operation
@@ -74,8 +76,15 @@ type History struct {
 
 // New begins a history.
 func New(o Options) *History {
-	return &History{o: o, begin: time.Now(), next: 1, creators: map[string]string{}, uuids: map[string]string{}}
+	h := &History{o: o, begin: time.Now(), next: 1, creators: map[string]string{}, uuids: map[string]string{}}
+	h.Rest(o.Pause)
+	return h
 }
+
+// Rest sets how long a client rests between two operations, at most. What arrives late is
+// seen best where little happened meanwhile: where much did it contradicts something newer,
+// and is refused for that.
+func (h *History) Rest(pause time.Duration) { h.pause.Store(int64(pause)) }
 
 // Run lets clients ask until ctx ends, and waits for the answers to what is under way. It
 // begins with a few tables.
@@ -90,7 +99,7 @@ func (h *History) Run(ctx context.Context) {
 			c := h.client(i)
 			for ctx.Err() == nil {
 				c.act()
-				time.Sleep(time.Duration(c.random.Int64N(int64(h.o.Pause) + 1)))
+				time.Sleep(time.Duration(c.random.Int64N(h.pause.Load() + 1)))
 			}
 		})
 	}

@@ -89,12 +89,14 @@ func (p part) apply(id int, at *string) (why reason, ok bool) {
 		return missing, false
 	}
 	t := parseTable(*at)
-	if p.does != sets && p.seen.creator != t.creator || p.does == appends && p.seen.main != t.main() {
+	if p.does != sets && p.seen.creator != t.creator || (p.does == appends || p.does == asserts) && p.seen.main != t.main() {
 		return failed, false
 	}
-	if p.does == appends {
+	switch p.does {
+	case appends:
 		t.snapshots = append(t.snapshots, mark)
-	} else {
+	case asserts:
+	default:
 		t.properties = append(t.properties, mark)
 		slices.Sort(t.properties)
 		t.last = mark

@@ -44,6 +44,14 @@ func appending(id, name int, creator, main string) operation {
 	return operation{id: id, kind: change, parts: []part{{does: appends, name: name, seen: sighting{creator: creator, main: main}}}}
 }
 
+// skewed appends to one table if the other is as it was created.
+func skewed(id, name, other int) operation {
+	at := func(n int) sighting { return sighting{creator: part{name: n}.creator(n + 1)} }
+	return operation{id: id, kind: change, parts: []part{
+		{does: appends, name: name, seen: at(name)}, {does: asserts, name: other, seen: at(other)},
+	}}
+}
+
 var (
 	ok      = outcome{blind: true}
 	open    = outcome{result: unknown}
@@ -103,6 +111,8 @@ func TestModel(t *testing.T) {
 		{"half of an unknown transaction", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(0), sees("1a||7|7")).tell(loaded(1), sees("2b|||"))},
 		{"half of a transaction under way", false, new(story).create(1, 0).create(2, 1).tell(bothSet, open).tell(loaded(1), sees("2b||7|7")).tell(loaded(0), sees("1a|||"))},
 		{"a transaction without its table", false, new(story).create(1, 0).tell(bothSet, ok)},
+		{"one of two that assert each other's table", true, new(story).create(1, 0).create(2, 1).tell(skewed(3, 0, 1), ok).tell(skewed(4, 1, 0), against)},
+		{"both that assert each other's table", false, new(story).create(1, 0).create(2, 1).tell(skewed(3, 0, 1), ok).during(skewed(4, 1, 0), ok)},
 		{"a transaction refused", true, new(story).create(1, 0).tell(bothSet, gone)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

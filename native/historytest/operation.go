@@ -31,6 +31,7 @@ const (
 	appends       // a snapshot, if main is where the client saw it
 	sets          // a property
 	setsSeen      // a property, if the table is the one that the client saw
+	asserts       // nothing, if main is where the client saw it; of a transaction
 )
 
 // part is what a change does to one table.
@@ -101,6 +102,8 @@ func (o operation) String() string {
 			parts = append(parts, "create "+tableName(p.name))
 		case appends:
 			parts = append(parts, fmt.Sprintf("append to %s of #%s behind %q", tableName(p.name), p.seen.creator, p.seen.main))
+		case asserts:
+			parts = append(parts, fmt.Sprintf("assert %s is #%s at %q", tableName(p.name), p.seen.creator, p.seen.main))
 		case sets:
 			parts = append(parts, "set in "+tableName(p.name))
 		case setsSeen:

@@ -68,8 +68,16 @@ var schema = map[string]any{"type": "struct", "schema-id": 0, "fields": []any{
 func (p part) commit(id int) map[string]any {
 	mark := strconv.Itoa(id)
 	requirements, updates := []any{}, []any{}
-	if p.does == appends || p.does == setsSeen {
+	if p.does != creates && p.does != sets {
 		requirements = append(requirements, map[string]any{"type": "assert-table-uuid", "uuid": p.seen.uuid})
+	}
+	parent, _ := strconv.Atoi(p.seen.main)
+	if p.does == appends || p.does == asserts {
+		main := map[string]any{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": nil}
+		if parent != 0 {
+			main["snapshot-id"] = parent
+		}
+		requirements = append(requirements, main)
 	}
 	switch p.does {
 	case creates:
@@ -87,17 +95,15 @@ func (p part) commit(id int) map[string]any {
 			"snapshot-id": id, "sequence-number": p.seen.snapshots + 1, "timestamp-ms": 1_800_000_000_000 + id,
 			"manifest-list": "file:///none/" + mark, "summary": map[string]string{"operation": "append"}, "schema-id": 0,
 		}
-		parent, _ := strconv.Atoi(p.seen.main)
-		need := map[string]any{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": nil}
 		if parent != 0 {
-			snapshot["parent-snapshot-id"], need["snapshot-id"] = parent, parent
+			snapshot["parent-snapshot-id"] = parent
 		}
-		requirements = append(requirements, need)
 		updates = append(updates,
 			map[string]any{"action": "add-snapshot", "snapshot": snapshot},
 			map[string]any{"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": id})
 	case sets, setsSeen:
 		updates = append(updates, map[string]any{"action": "set-properties", "updates": map[string]string{setProperty + mark: mark, lastProperty: mark}})
+	case asserts:
 	}
 	return map[string]any{"requirements": requirements, "updates": updates}
 }

@@ -25,17 +25,17 @@ func historyOfOneProcess(t *testing.T, seed uint64) {
 		disk.crash()
 		s.restart(0)
 	}
-	killed := func(*rand.Rand) (string, func()) {
+	killed := func(*rand.Rand, *historytest.History) (string, func()) {
 		s.node(0).kill()
 		return "killed", func() { s.restart(0) }
 	}
-	unplugged := func(*rand.Rand) (string, func()) {
+	unplugged := func(*rand.Rand, *historytest.History) (string, func()) {
 		s.node(0).kill()
 		disk.crash()
 		return "power cut", func() { s.restart(0) }
 	}
 	// a registry that can't trust its disk writes nothing until it is started again
-	ailing := func(random *rand.Rand) (string, func()) {
+	ailing := func(random *rand.Rand, _ *historytest.History) (string, func()) {
 		f, cut := randomDiskFault(random), random.IntN(2) == 0
 		disk.faults.set(f)
 		return f.String(), func() {
@@ -48,8 +48,8 @@ func historyOfOneProcess(t *testing.T, seed uint64) {
 			s.restart(0)
 		}
 	}
-	s.history(t, seed, func(random *rand.Rand) (string, func()) {
-		return []strike{killed, unplugged, ailing, ailing}[random.IntN(4)](random)
+	s.history(t, seed, func(random *rand.Rand, h *historytest.History) (string, func()) {
+		return []strike{killed, unplugged, ailing, ailing}[random.IntN(4)](random, h)
 	}, cutPower)
 	s.node(0).kill()
 }

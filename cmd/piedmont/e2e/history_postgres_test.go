@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,12 +12,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 
 	"piedmont/native/historytest"
 )
+
+// statementTimeout is how long replicas wait for the database.
+const statementTimeout = 200 * time.Millisecond
 
 // line is what lies between a replica and the database.
 type line struct {
@@ -108,7 +114,7 @@ func newShared(t *testing.T) *shared {
 		l, through := newLine(t, at)
 		s.lines = append(s.lines, l)
 		s.configs = append(s.configs, writeFile(t, filepath.Join(dir, fmt.Sprint(i, ".yaml")), `
-registry: {postgres: {url: "`+through+`", connect_timeout: 1s, statement_timeout: 3s}}
+registry: {postgres: {url: "`+through+`", connect_timeout: 500ms, statement_timeout: `+statementTimeout.String()+`}}
 storage: [{name: disk, location: "file://`+s.disk.mount+`/wh/", local: {}}]
 mounts: [{at: "", native: {id: main, warehouse: "file://`+s.disk.mount+`/wh/"}, storage: [disk]}]
 auth: {admins: [ops], keys: [`+flow(entry)+`]}
@@ -135,13 +141,65 @@ func (s *shared) postgres(what string) {
 	}
 }
 
+// lateCommits is a toxic that holds up half of all commits until nobody waits for them any
+// more. What asks what became of them overtakes them.
+type lateCommits struct{}
+
+// Pipe implements toxics.Toxic.
+func (lateCommits) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+			if isCommit(c.Data) && rand.IntN(2) == 0 {
+				select {
+				case <-time.After(2 * statementTimeout):
+				case <-stub.Interrupt:
+					stub.Output <- c
+					return
+				}
+			}
+			stub.Output <- c
+		}
+	}
+}
+
+// isCommit knows a commit by the metadata location that it binds. No question has one.
+func isCommit(data []byte) bool {
+	return data[0] == 'B' && bytes.Contains(data, []byte(".metadata.json"))
+}
+
+// holdUp makes commits of all replicas arrive late. Clients do little meanwhile.
+func (s *shared) holdUp(h *historytest.History) (string, func()) {
+	h.Rest(100 * time.Millisecond)
+	toxics.Register("late-commits", new(lateCommits))
+	var heals []func()
+	for _, l := range s.lines {
+		heals = append(heals, l.ails("late-commits", "upstream", nil))
+	}
+	return "commits arrive late", func() {
+		time.Sleep(3 * statementTimeout)
+		h.Rest(pause)
+		for _, heal := range heals {
+			heal()
+		}
+	}
+}
+
 // strike harms the database, the disk, or one or two replicas. A replica is started again
 // when its line is whole.
-func (s *shared) strike(random *rand.Rand) (what string, heal func()) {
+func (s *shared) strike(random *rand.Rand, h *historytest.History) (what string, heal func()) {
 	switch n := random.IntN(20); {
 	case n == 0:
 		return s.crash()
 	case n < 4:
+		return s.holdUp(h)
+	case n < 7:
 		f := randomDiskFault(random)
 		s.disk.faults.set(f)
 		return f.String(), func() { s.disk.faults.set(diskFault{}) }

@@ -76,20 +76,23 @@ func (s *site) send(ctx context.Context, replica int, method, path, key string, 
 	return a.StatusCode, answer, err
 }
 
-// strike does harm, and says what; heal ends it.
-type strike func(random *rand.Rand) (what string, heal func())
+// strike does harm to what a history happens to, and says what; heal ends it.
+type strike func(random *rand.Rand, h *historytest.History) (what string, heal func())
+
+// pause is how long clients rest, at most, unless a strike says otherwise.
+const pause = 8 * time.Millisecond
 
 // strikes of a history, one after another.
 const strikesEach = 5
 
-// harm strikes again and again, with rests between. Its time is that of the history:
-// how much happens during a rest or a strike doesn't depend on the machine.
+// harm strikes again and again, with rests between. It rests until something happened, so
+// that a slow machine makes a history of the same length.
 func harm(random *rand.Rand, h *historytest.History, by strike) {
 	for range strikesEach {
 		until(h, 20+random.IntN(40), 5*time.Second)
 		begin := time.Now()
-		what, heal := by(random)
-		until(h, 20+random.IntN(60), time.Duration(20+random.IntN(400))*time.Millisecond)
+		what, heal := by(random, h)
+		time.Sleep(time.Duration(20+random.IntN(600)) * time.Millisecond)
 		heal()
 		h.Note(begin, what)
 	}
@@ -111,7 +114,7 @@ func (s *site) history(t *testing.T, seed uint64, by strike, quiet func()) {
 	namespace := fmt.Sprint("s", seed)
 	s.node(0).must("POST", "/v1/namespaces", s.key, map[string]any{"namespace": []string{namespace}})
 	h := historytest.New(historytest.Options{
-		Seed: seed, Namespace: namespace, Replicas: len(s.nodes), Clients: 6, Pause: 8 * time.Millisecond, Impatience: 4, Send: s.send,
+		Seed: seed, Namespace: namespace, Replicas: len(s.nodes), Clients: 6, Pause: pause, Impatience: 4, Send: s.send,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
