@@ -285,3 +285,41 @@ func TestBackupToAFullDisk(t *testing.T) {
 		t.Errorf("backup to a full disk: %v, %s", err, said.String())
 	}
 }
+
+// TestReadmeBackup does what the README says, from one data directory to another.
+func TestReadmeBackup(t *testing.T) {
+	text, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## Backup\n")
+	if !found {
+		t.Fatal("the README has no section Backup")
+	}
+	dir := t.TempDir()
+	config, key := diskConfig(t, dir, "data: "+filepath.Join(dir, "data"))
+	fresh := diskConfigAt(t, config, filepath.Join(dir, "new.yaml"), filepath.Join(dir, "data"), filepath.Join(dir, "new"))
+	p := start(t, config, filepath.Join(dir, "data"))
+	p.must("POST", "/v1/namespaces", key, map[string]any{"namespace": []string{"db"}})
+	if err := os.Symlink(binary(t), filepath.Join(dir, "piedmont")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-e", "-c", block(t, []byte(section), "sh"))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.stop()
+	start(t, fresh, filepath.Join(dir, "new")).must("HEAD", "/v1/namespaces/db", key, nil)
+}
+
+// diskConfigAt is a copy of a configuration with another data directory.
+func diskConfigAt(t *testing.T, config, path, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, path, strings.Replace(string(text), "data: "+from, "data: "+to, 1))
+}
