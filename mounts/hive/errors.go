@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/apache/thrift/lib/go/thrift"
 	hms "github.com/beltran/gohive/hive_metastore"
@@ -64,9 +65,21 @@ func unknownMethod(err error) bool {
 
 // absent says whether the metastore itself said that what was asked for isn't there.
 func absent(err error) bool {
+	var f *fault
 	var object *hms.NoSuchObjectException
 	var database *hms.UnknownDBException
-	return errors.As(err, &object) || errors.As(err, &database) || errors.Is(err, errOtherName)
+	return !errors.As(err, &f) && (errors.As(err, &object) || errors.As(err, &database) || errors.Is(err, errOtherName))
+}
+
+// doubted is an answer to get_database, whose error in the metastore's code can only be
+// NoSuchObjectException: where the metastore couldn't ask its own database it says that too,
+// with the cause behind the name. That is no absence.
+func doubted(name string, err error) error {
+	var e *hms.NoSuchObjectException
+	if errors.As(err, &e) && strings.Contains(e.Message, name+": ") {
+		return &fault{kind: mounts.Unavailable, text: "failed", err: err}
+	}
+	return err
 }
 
 // fail is the error of an operation on what name names: nil stays nil. What the metastore

@@ -37,6 +37,7 @@ type fake struct {
 	tables    map[string]*hms.Table                               // by "catalog.db.t"
 	calls     map[string]int
 	users     []string
+	sick      string            // what get_database says, if anything
 	open      map[net.Conn]bool // whether it is spoilt
 	accepted  int
 	most      int // connections open at once
@@ -256,6 +257,9 @@ func (h handler) GetDatabase(_ context.Context, name string) (*hms.Database, err
 		return nil, err
 	}
 	d, ok := h.databases[catalog+"."+database]
+	if h.sick != "" {
+		return nil, &hms.NoSuchObjectException{Message: strings.ReplaceAll(h.sick, "sales", database)}
+	}
 	if !ok {
 		return nil, &hms.NoSuchObjectException{Message: name}
 	}

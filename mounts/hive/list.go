@@ -85,7 +85,7 @@ func (s *Source) database(ctx context.Context, name string) (metastore.Database,
 	})
 	switch {
 	case err != nil:
-		return metastore.Database{}, err
+		return metastore.Database{}, doubted(name, err)
 	case d.Name != name:
 		return metastore.Database{}, errOtherName
 	}

@@ -60,6 +60,39 @@ func TestDatabase(t *testing.T) {
 	require.Equal(t, map[string]string{"location": "file:/warehouse/void"}, d.Properties)
 }
 
+// A metastore that can't ask its own database says that there is no such database, and why.
+func TestFailureThatLooksLikeAbsence(t *testing.T) {
+	for _, message := range []string{
+		"sales: Exception thrown when executing query : SELECT",        // 2.3, 3.1
+		"database hive.sales: Exception thrown when executing query :", // 4.0
+	} {
+		f := filled(t, 3).start()
+		s := f.source(nil)
+		f.mu.Lock()
+		f.sick = message
+		f.mu.Unlock()
+		_, err := s.Database(t.Context(), "sales")
+		wantError(t, err, mounts.Unavailable, failed)
+		_, _, err = s.Objects(t.Context(), "sales", metastore.View, "", 0)
+		require.NoError(t, err, "the list wasn't empty")
+		_, _, err = s.Objects(t.Context(), "void", metastore.View, "", 0)
+		wantError(t, err, mounts.Unavailable, failed)
+		_, accepted, _ := f.connections()
+		require.Equal(t, 1, accepted)
+	}
+	f := filled(t, 3).start()
+	s := f.source(nil)
+	f.sick = "default: Exception thrown"
+	wantError(t, s.Health(t.Context()), mounts.Unavailable, failed)
+	for _, message := range []string{"nosuch", "database hive.nosuch"} {
+		f.mu.Lock()
+		f.sick = message
+		f.mu.Unlock()
+		_, err := s.Database(t.Context(), "nosuch")
+		require.True(t, mounts.Is(err, mounts.NoSuchNamespace), "%v", err)
+	}
+}
+
 func TestObjects(t *testing.T) {
 	f := filled(t, 3).start()
 	s := f.source(nil)
