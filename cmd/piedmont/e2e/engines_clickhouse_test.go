@@ -8,10 +8,11 @@ func clickhouseTrips(namespace string) string {
 	return "SELECT id, city, fare FROM piedmont.`" + namespace + ".trips` ORDER BY id"
 }
 
-// clickhouse writes to tables that somebody else has made for it.
-func (s *scenario) clickhouse(t *testing.T, e, maker engine) {
+// runClickHouse writes to tables that somebody else has made for it.
+func (s *scenario) runClickHouse(t *testing.T) {
+	e := s.clickhouse
 	const trips = "piedmont.`lab.clickhouse.trips`"
-	maker.do(t, `
+	s.python.do(t, `
 catalog.create_namespace("lab.clickhouse")
 plain = pa.schema([("id", pa.int64()), ("city", pa.string()), ("fare", pa.float64())])
 catalog.create_table("lab.clickhouse.trips", schema=plain)`)

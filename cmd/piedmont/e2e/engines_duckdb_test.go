@@ -10,7 +10,8 @@ func duckdbTrips(namespace string) string {
 	return `SELECT id, city, fare FROM piedmont."` + namespace + `".trips ORDER BY id`
 }
 
-func (s *scenario) duckdb(t *testing.T, e engine) {
+func (s *scenario) runDuckDB(t *testing.T) {
+	e := s.duckdb
 	t.Run("reads", func(t *testing.T) { s.readsAll(t, e, duckdbTrips) })
 	t.Run("create", func(t *testing.T) {
 		e.do(t, `CREATE SCHEMA piedmont."lab.duckdb"`,
@@ -64,9 +65,10 @@ func (s *scenario) duckdb(t *testing.T, e engine) {
 	s.wrote("duckdb", "1|Oslo|4.5", "2|Rome|9.5", "4|Bonn|5.5", "5|Kiel|6.5")
 }
 
-// conflict: of a transaction over two tables nothing happens if another writer advanced
+// runConflict: of a transaction over two tables nothing happens if another writer advanced
 // one of them.
-func (s *scenario) conflict(t *testing.T, duckdb, rival engine) {
+func (s *scenario) runConflict(t *testing.T) {
+	duckdb, rival := s.duckdb, s.python
 	duckdb.do(t, `CREATE TABLE piedmont."lab.duckdb".debit (id BIGINT)`, `CREATE TABLE piedmont."lab.duckdb".credit (id BIGINT)`)
 	both := []string{`BEGIN`, `INSERT INTO piedmont."lab.duckdb".debit VALUES (1)`, `INSERT INTO piedmont."lab.duckdb".credit VALUES (1)`}
 	debit := s.pointer(t, "debit")

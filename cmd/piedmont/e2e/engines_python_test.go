@@ -38,7 +38,8 @@ def rows(table, *values):
     return pa.Table.from_pylist([dict(zip(names, v)) for v in values], schema=table.schema().as_arrow())
 `
 
-func (s *scenario) pyiceberg(t *testing.T, e engine) {
+func (s *scenario) runPyIceberg(t *testing.T) {
+	e := s.python
 	e.do(t, pyicebergSetup)
 	t.Run("create", func(t *testing.T) {
 		e.do(t, `catalog.create_namespace("lab.pyiceberg", {"owner": "ann"})`)
@@ -142,8 +143,8 @@ catalog.list_views("lab.pyiceberg")`, "lab|pyiceberg|cities")
 	}
 }
 
-func (s *scenario) polars(t *testing.T, e engine) {
-	e.name = "Polars"
+func (s *scenario) runPolars(t *testing.T) {
+	e := engine{s.python.session, "Polars"}
 	t.Run("reads", func(t *testing.T) { s.readsAll(t, e, polarsTrips) })
 	t.Run("write", func(t *testing.T) {
 		e.do(t, `
@@ -166,8 +167,8 @@ pl.scan_iceberg(t, storage_options=storage, snapshot_id=t.snapshots()[0].snapsho
 	s.wrote("polars", "1|Oslo|1.5", "2|Rome|2.5", "3|Oslo|1.5", "4|Rome|2.5")
 }
 
-func (s *scenario) daft(t *testing.T, e engine) {
-	e.name = "Daft"
+func (s *scenario) runDaft(t *testing.T) {
+	e := engine{s.python.session, "Daft"}
 	t.Run("reads", func(t *testing.T) { s.readsAll(t, e, daftTrips) })
 	t.Run("write", func(t *testing.T) {
 		e.do(t, `

@@ -11,7 +11,8 @@ func sparkTrips(namespace string) string {
 	return `SELECT id, city, fare FROM piedmont.` + namespace + `.trips ORDER BY id`
 }
 
-func (s *scenario) spark(t *testing.T, e engine) {
+func (s *scenario) runSpark(t *testing.T) {
+	e := s.spark
 	const trips = `piedmont.lab.spark.trips`
 	t.Run("reads", func(t *testing.T) { s.readsAll(t, e, sparkTrips) })
 	t.Run("create", func(t *testing.T) {
@@ -60,7 +61,7 @@ func (s *scenario) spark(t *testing.T, e engine) {
 		e.rows(t, `SELECT id FROM `+trips+` VERSION AS OF 'first' ORDER BY id`, "1", "2", "4", "5")
 		e.rows(t, `SELECT name, type FROM `+trips+`.refs ORDER BY name`, "first|TAG", "main|BRANCH")
 	})
-	t.Run("procedures", func(t *testing.T) { s.sparkProcedures(t, e) })
+	t.Run("procedures", s.runSparkProcedures)
 	t.Run("replace", func(t *testing.T) {
 		e.do(t, `CREATE TABLE piedmont.lab.spark.made USING iceberg AS SELECT 1 AS a`,
 			`CREATE OR REPLACE TABLE piedmont.lab.spark.made USING iceberg AS SELECT a + 1 AS a, 'x' AS b FROM piedmont.lab.spark.made`)
@@ -112,7 +113,8 @@ func (s *scenario) spark(t *testing.T, e engine) {
 	s.wrote("spark", "1|Oslo|4.5", "2|Rome|9.5", "4|Kiel|5.5", "5|Lyon|6.5", "6|Riga|7.5")
 }
 
-func (s *scenario) sparkProcedures(t *testing.T, e engine) {
+func (s *scenario) runSparkProcedures(t *testing.T) {
+	e := s.spark
 	const trips = `piedmont.lab.spark.trips`
 	e.rows(t, `SELECT count(*) > 0 FROM `+trips+`.delete_files`, "true")
 	e.rows(t, `SELECT count(*) > 0 FROM (SELECT * FROM `+trips+`.data_files) WHERE spec_id = 0`, "true")
