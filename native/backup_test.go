@@ -11,7 +11,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +65,15 @@ func recordsOf(n int) []native.Record {
 	recs := make([]native.Record, n)
 	for i := range recs {
 		recs[i] = record(native.Key(fmt.Sprintf("omain\x00db\x00t%07d", i)), strings.Repeat("v", i%300))
+	}
+	return recs
+}
+
+// largeRecords are so large that a restore commits 15 at a time.
+func largeRecords(n int) []native.Record {
+	recs := recordsOf(n)
+	for i := range recs {
+		recs[i].Value = bytes.Repeat([]byte{byte(i)}, 512<<10)
 	}
 	return recs
 }
@@ -176,7 +184,7 @@ func TestBackupRoundTrip(t *testing.T) {
 func sameState(t *testing.T, want, got []native.Record) {
 	t.Helper()
 	for i := range max(len(want), len(got)) {
-		if i >= len(want) || i >= len(got) || !reflect.DeepEqual(want[i], got[i]) {
+		if i >= len(want) || i >= len(got) || want[i].Key != got[i].Key || want[i].Version != got[i].Version || !bytes.Equal(want[i].Value, got[i].Value) {
 			t.Fatalf("record %d of %d isn't that of the %d wanted", i, len(got), len(want))
 		}
 	}
@@ -203,7 +211,7 @@ func TestBackupTruncatedAnywhere(t *testing.T) {
 // TestBackupDamagedAnywhere changes each byte. Where a reader takes the file, nothing of it
 // that matters was changed: gzip's header has a time and a system that mean nothing here.
 func TestBackupDamagedAnywhere(t *testing.T) {
-	want := recordsOf(60)
+	want := recordsOf(30)
 	file := backupOf(t, want)
 	refused := 0
 	for i := range file {
@@ -332,9 +340,9 @@ func TestRestoreNeedsAnEmptyRegistry(t *testing.T) {
 // TestRestoreInterrupted stops a restore at each of its commits, before and after it is
 // applied. What is left is refused, and the next restore makes good.
 func TestRestoreInterrupted(t *testing.T) {
-	want := recordsOf(16_000)
+	want := largeRecords(35)
 	file := backupOf(t, want)
-	for stop := 1; stop <= 5; stop++ { // the mark, three full commits, the end
+	for stop := 1; stop <= 4; stop++ { // the mark, two full commits, the end
 		for _, applied := range []bool{false, true} {
 			t.Run(fmt.Sprintf("commit %d, applied %v", stop, applied), func(t *testing.T) {
 				bare := openBolt(t)
@@ -357,7 +365,7 @@ func TestRestoreInterrupted(t *testing.T) {
 				switch {
 				case stop == 1 && !applied:
 					assert.Empty(t, left)
-				case stop == 5 && applied:
+				case stop == 4 && applied:
 					require.NoError(t, native.CheckRestored(t.Context(), to), "it had ended")
 					sameState(t, want, left)
 					return
@@ -366,7 +374,7 @@ func TestRestoreInterrupted(t *testing.T) {
 					_, err := native.WriteBackup(t.Context(), io.Discard, bare, backupHeader)
 					require.ErrorIs(t, err, native.ErrRestoring)
 				}
-				smaller := want[rand.IntN(10_000):]
+				smaller := want[rand.IntN(30):]
 				require.NoError(t, restore(t, to, backupOf(t, smaller)), "another backup will do too")
 				sameState(t, smaller, everything(t, bare))
 			})
@@ -376,7 +384,7 @@ func TestRestoreInterrupted(t *testing.T) {
 
 // TestRestoreOfADamagedBackup: what it has brought stays refused.
 func TestRestoreOfADamagedBackup(t *testing.T) {
-	file := backupOf(t, recordsOf(16_000))
+	file := backupOf(t, largeRecords(20))
 	to := openBolt(t)
 	require.ErrorIs(t, restore(t, to, file[:len(file)-1]), native.ErrBackupTruncated)
 	require.ErrorIs(t, native.CheckRestored(t.Context(), to), native.ErrRestoring)
@@ -406,7 +414,7 @@ func TestRestoreOfACraftedBackup(t *testing.T) {
 // TestRestoreDisturbed: of two restores the later one wins, and the earlier changes nothing
 // more; and a server that starts meanwhile is noticed.
 func TestRestoreDisturbed(t *testing.T) {
-	want := recordsOf(20_000)
+	want := largeRecords(35)
 	other := []native.Record{record("nmain\x00\x00other", "{}")}
 	for name, disturb := range map[string]func(t *testing.T, r native.Registry){
 		"by another restore": func(t *testing.T, r native.Registry) { require.NoError(t, restore(t, r, backupOf(t, other))) },
@@ -417,7 +425,7 @@ func TestRestoreDisturbed(t *testing.T) {
 			require.NoError(t, native.SigningKeys{Registry: r}.AddSigningKey(t.Context(), "key", []byte("secret")))
 		},
 	} {
-		for at := range 4 {
+		for _, at := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s behind commit %d", name, at+1), func(t *testing.T) {
 				bare := openBolt(t)
 				to := &faultyRegistry{Registry: bare}
