@@ -8,9 +8,9 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches: 74 minutes in all. Warm, all of
 # them take less than 30 minutes together, which .ci/stages says when they don't.
-STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 e2e:540 engines:600 kit:240 vuln:120
+STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 e2e:300 histories:240 engines:600 kit:240 vuln:120
 
-.PHONY: test test-quick build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
+.PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
 test:
 	@.ci/stages $(STAGES)
@@ -18,6 +18,14 @@ test:
 # The inner loop: no race detector, no components.
 test-quick:
 	@go vet ./... && go test -short ./...
+
+# As many histories as SEEDS says, of each kind, up to the first that fails. It prints how
+# to see that one again.
+SEEDS ?= 1000
+soak: stage-build
+	.ci/install postgres
+	PIEDMONT_TEST_SEEDS=$(SEEDS) $(histories) -failfast -timeout 0 ./cmd/piedmont/e2e
+	PIEDMONT_TEST_SEEDS=$(SEEDS) go test -race -v -count=1 -run '^TestHistories$$' -timeout 0 ./native
 
 build:
 	CGO_ENABLED=0 go build -o piedmont ./cmd/piedmont
@@ -60,7 +68,14 @@ stage-postgres:
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
 
 stage-e2e:
-	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^TestEngines$$' -timeout 10m ./cmd/piedmont/e2e
+	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^(TestEngines|TestHistories.*)$$' -timeout 10m ./cmd/piedmont/e2e
+
+# Histories of concurrent changes under faults, checked for linearizability: over three
+# replicas on Postgres, and over one process and its file.
+histories := PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -run '^TestHistories'
+
+stage-histories:
+	$(histories) -timeout 4m ./cmd/piedmont/e2e
 
 # What real engines can do, one after the other.
 stage-engines:

@@ -16,13 +16,18 @@ const (
 	seedsVariable = "PIEDMONT_TEST_SEEDS"
 	seedVariable  = "PIEDMONT_TEST_SEED"
 	seedsEach     = 20
+	seedsShort    = 3
 )
 
 // Each makes a history of each seed, up to the first that fails. The seeds are others in
 // each run, unless the environment says otherwise.
 func Each(t *testing.T, history func(t *testing.T, seed uint64)) {
 	t.Helper()
-	n, first := number(t, seedsVariable, seedsEach), number(t, seedVariable, rand.Uint64N(1_000_000_000))
+	n := uint64(seedsEach)
+	if testing.Short() {
+		n = seedsShort
+	}
+	n, first := number(t, seedsVariable, n), number(t, seedVariable, rand.Uint64N(1_000_000_000))
 	begin := time.Now()
 	for i := range n {
 		seed := first + i
