@@ -79,7 +79,12 @@ func TestAnswersAreNoFailures(t *testing.T) {
 		}
 		g := failingGuard()
 		fail(t, g, 50, 50, mounts.Internal)
-		require.Equal(t, "closed", g.Stats().Breaker, "our own faults say nothing of the source")
+		require.Equal(t, "closed", g.Stats().Breaker)
+		for i := range 5 {
+			fail(t, g, 1, 1, mounts.Internal)
+			require.Error(t, do(t, g, fmt.Sprint("db.t", i), failing(mounts.BadGateway)))
+		}
+		require.Equal(t, "open", g.Stats().Breaker, "our own faults say nothing of the source, nothing good either")
 	})
 }
 
@@ -158,11 +163,15 @@ func TestBrokenTableAsProbe(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Millisecond) // always a little behind the other
-		for g.Stats().Breaker != "closed" {
+		for {
 			_ = do(t, g, "db.t", works)
+			if g.Stats().Breaker == "closed" {
+				break
+			}
 			time.Sleep(2 * time.Second)
 			require.Less(t, time.Since(began), 20*time.Second)
 		}
+		require.ErrorContains(t, do(t, g, "db.broken", failing(mounts.BadGateway)), "said so", "it isn't barred any more")
 		time.Sleep(2 * time.Minute)
 		require.EqualValues(t, 1, g.Stats().Opened)
 	})

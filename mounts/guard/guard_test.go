@@ -287,23 +287,39 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Who waited for a turn while the source asked to be left alone is sent away too, and a short
-// wish doesn't shorten a long one.
+// A short wish doesn't shorten a long one.
+func TestLongestHoldCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guard.New(guard.Options{Name: mount})
+		var wg sync.WaitGroup
+		for _, c := range []struct{ lasts, wish time.Duration }{{time.Second, 20 * time.Second}, {2 * time.Second, time.Second}} {
+			wg.Go(func() {
+				_ = do(t, g, "db.t", func(context.Context) (int, error) {
+					time.Sleep(c.lasts)
+					return 0, &mounts.Error{Kind: mounts.Unavailable, RetryAfter: c.wish}
+				})
+			})
+		}
+		wg.Wait()
+		e := own(t, do(t, g, "db.t", works), mounts.Unavailable, "no more requests")
+		require.Equal(t, 19*time.Second, e.RetryAfter)
+	})
+}
+
+// Who waited for a turn while the source asked to be left alone is sent away too.
 func TestHoldReachesThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guard.New(guard.Options{Name: mount, Concurrency: 1})
-		wishes := make(chan time.Duration, 2)
-		wishes <- 20 * time.Second
-		wishes <- time.Second
-		call := func(context.Context) (int, error) {
-			time.Sleep(time.Second)
-			return 0, &mounts.Error{Kind: mounts.Unavailable, Detail: "said so", RetryAfter: <-wishes}
-		}
-		go func() { _ = do(t, g, "db.t", call) }()
+		go func() {
+			_ = do(t, g, "db.t", func(context.Context) (int, error) {
+				time.Sleep(time.Second)
+				return 0, &mounts.Error{Kind: mounts.Unavailable, RetryAfter: 20 * time.Second}
+			})
+		}()
 		synctest.Wait()
-		e := own(t, do(t, g, "db.u", call), mounts.Unavailable, "no more requests")
+		e := own(t, do(t, g, "db.u", works), mounts.Unavailable, "no more requests")
 		require.Equal(t, 20*time.Second, e.RetryAfter)
-		require.Len(t, wishes, 1, "it wasn't asked")
+		require.EqualValues(t, 1, g.Stats().Calls, "it wasn't asked")
 	})
 }
 

@@ -139,6 +139,7 @@ func TestForeignTokens(t *testing.T) {
 			_, _, err = w.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: token, Size: 2})
 			require.Equal(t, mounts.BadRequest, checkError(t, err), "%q: %v", token, err)
 		}
+		require.Len(t, w.source.Calls(), 2, "only what might be the source's own token reaches it")
 	}
 }
 
@@ -188,8 +189,9 @@ func TestListsThatDoNotEnd(t *testing.T) {
 		},
 		"long token": func(string) ([]string, string) { return full, strings.Repeat("x", 5000) },
 	} {
-		_, err := follow(t, list)
+		n, err := follow(t, list)
 		require.Equal(t, mounts.BadGateway, checkError(t, err), "%s: %v", name, err)
+		require.LessOrEqual(t, n, 1, name)
 	}
 	page := make([]string, 50_000)
 	for i := range page {
@@ -227,6 +229,17 @@ func TestEmptyPages(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+
+	turn := 0
+	n, err = follow(t, func(string) ([]string, string) {
+		turn++
+		if turn == 25_000 {
+			return nil, ""
+		}
+		return []string{"t"}[:turn%2], fmt.Sprint(turn)
+	})
+	require.NoError(t, err, "pages without a name count only in a row")
+	require.Equal(t, 12_500, n)
 }
 
 // Names that nobody could ask for are left out, twice the same is once.

@@ -40,7 +40,6 @@ func (c *Catalog) load(ctx context.Context, op string, id mounts.Identifier, kin
 	f := file{c: c, op: op, id: id, location: p.location, remembered: p.asked.Before(began)}
 	t, err := f.open(ctx, o.Snapshots)
 	if mounts.Is(err, mounts.NotFound) && f.remembered && !o.NoCache { // the pointer may have moved on
-		c.forget(id)
 		o.NoCache = true
 		return c.load(ctx, op, id, kind, o)
 	}

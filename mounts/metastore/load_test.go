@@ -185,6 +185,7 @@ func TestFileVanishesFromADisk(t *testing.T) {
 	require.NoError(t, w.profile.Files.Delete(t.Context(), location(t, loaded.MetadataLocation)))
 	_, err := w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{})
 	refused(t, err, mounts.NotFound, "The metadata file of db.t is gone, though mount 'legacy' (hive) still points to it")
+	require.Equal(t, 2, w.source.Count("Object"), "once a load")
 	require.NoError(t, w.TableExists(t.Context(), mounttest.Caller, table))
 }
 
@@ -256,6 +257,40 @@ func TestAbsencesAreKeptShortly(t *testing.T) {
 			time.Sleep(time.Second)
 			load(t, w, db.Table("new"))
 		}
+	})
+}
+
+// slow answers questions about objects with what it knew when they were sent, the first one last.
+type slow struct {
+	*metastoretest.Source
+	lasts chan time.Duration
+}
+
+func (s *slow) Object(ctx context.Context, in, name string) (metastore.Object, error) {
+	o, err := s.Source.Object(ctx, in, name)
+	time.Sleep(<-s.lasts)
+	return o, err
+}
+
+// An answer that comes late doesn't replace what a later question learned.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lasts := make(chan time.Duration, 2)
+		lasts <- 10 * time.Second
+		lasts <- time.Second
+		w := withTable(t, func(w *world) {
+			w.options.FreshFor, w.options.Source = time.Hour, &slow{w.source, lasts}
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { load(t, w, table) })
+		time.Sleep(time.Second)
+		moved := w.write(t, table, 2)
+		anew, err := w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+		require.NoError(t, err)
+		require.Equal(t, moved, anew.MetadataLocation)
+		wg.Wait()
+		remembered, _ := load(t, w, table)
+		require.Equal(t, moved, remembered.MetadataLocation)
 	})
 }
 
