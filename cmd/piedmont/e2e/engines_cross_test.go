@@ -40,8 +40,12 @@ func (s *scenario) sortOrders(t *testing.T) {
 	}
 }
 
-// deletionVectors are how rows of v3 tables are deleted.
+// deletionVectors are how rows of v3 tables are deleted. A table without any is for all.
 func (s *scenario) deletionVectors(t *testing.T) {
+	const whole = "1|Oslo"
+	s.trino.rows(t, `SELECT id, city FROM piedmont."lab.flink".v3`, whole)
+	s.clickhouse.rows(t, "SELECT id, city FROM piedmont.`lab.flink.v3`", whole)
+	s.python.rows(t, `daft_catalog.get_table("lab.flink.v3").read()`, whole)
 	left := []string{"1|Oslo", "4|Bonn"}
 	s.spark.rows(t, `SELECT id, city FROM piedmont.lab.duckdb.v3 ORDER BY id`, left...)
 	s.flink.rows(t, "SELECT id, city FROM piedmont.duckdb.v3 ORDER BY id", left...)

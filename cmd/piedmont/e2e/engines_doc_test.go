@@ -50,6 +50,16 @@ func readEngines(t *testing.T) map[string]section {
 		}
 		doc[engines[at[2]:at[3]]] = sec
 	}
+	install, err := os.ReadFile(script("install"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"PYICEBERG", "POLARS", "DAFT", "DUCKDB", "CHDB", "TRINO", "SPARK", "SPARK_ICEBERG", "FLINK", "FLINK_ICEBERG"} {
+		m := regexp.MustCompile(`(?m)^` + name + `=(.+)$`).FindSubmatch(install)
+		if m == nil || !strings.Contains(engines, " "+string(m[1])) {
+			t.Errorf("configs/README.md names another version of %s than is tested: %s", name, m)
+		}
+	}
 	return doc
 }
 

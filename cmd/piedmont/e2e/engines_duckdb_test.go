@@ -59,6 +59,7 @@ func (s *scenario) runDuckDB(t *testing.T) {
 	})
 	t.Run("limits", func(t *testing.T) {
 		s.cannot(t, e, "DuckDB: can't make or read views", `CREATE VIEW piedmont."lab.duckdb".v AS SELECT 1`, "Create View")
+		s.cannot(t, e, "DuckDB: can't read a branch or tag", `SELECT id FROM piedmont."lab.pyiceberg".trips AT (VERSION => 'first')`, "Could not convert string 'first' to INT64")
 		s.cannot(t, e, "DuckDB: can't replace a table", `CREATE OR REPLACE TABLE piedmont."lab.duckdb".trips AS SELECT 2 AS b`, "CREATE OR REPLACE not supported")
 		s.cannot(t, e, "DuckDB: can't drop a namespace with its tables", `DROP SCHEMA piedmont."lab.duckdb" CASCADE`, "CASCADE is not supported")
 	})
