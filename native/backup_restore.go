@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // restoreKey is the record that says that a restore hasn't ended. Whoever replaces it takes
@@ -45,12 +46,14 @@ func CheckRestored(ctx context.Context, r Registry) error {
 // CheckRestored refuses the registry, and another Restore begins anew: it removes what is
 // there. restored is told how many records are durable.
 //
+// Dropped tables stay restorable, and purges wait, for a week from now at least.
+//
 // No server may be running on the registry. One that starts is found out by the keys it makes.
 //
 // Errors: ErrNotEmpty, ErrDisturbed, those of a BackupReader and of the registry. ErrUnknown
 // of the last commit means that the restore may have ended; CheckRestored tells.
-func Restore(ctx context.Context, r Registry, b *BackupReader, restored func(records uint64)) error {
-	s := &restoring{registry: r, marker: put(restoreKey, nil), restored: restored}
+func Restore(ctx context.Context, r Registry, b *BackupReader, now time.Time, restored func(records uint64)) error {
+	s := &restoring{registry: r, now: now, marker: put(restoreKey, nil), restored: restored}
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -65,8 +68,14 @@ func Restore(ctx context.Context, r Registry, b *BackupReader, restored func(rec
 		if !backedUp(rec.Key) {
 			return fmt.Errorf("%w: it holds a record that no backup has", ErrBackupDamaged)
 		}
-		if err := s.add(ctx, Change{Key: rec.Key, Value: rec.Value, Version: rec.Version}); err != nil {
-			return err
+		changes, err := s.changes(rec)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrBackupDamaged, err)
+		}
+		for _, c := range changes {
+			if err := s.add(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.flush(ctx, remove(restoreKey)); err != nil {
@@ -75,9 +84,22 @@ func Restore(ctx context.Context, r Registry, b *BackupReader, restored func(rec
 	return nil
 }
 
+// changes are what a record of a backup is restored as. The queue of dropped tables is made
+// anew from their records.
+func (s *restoring) changes(r Record) ([]Change, error) {
+	switch string(r.Key[:1]) {
+	case kindDue:
+		return nil, nil
+	case kindDropped:
+		return postponed(r, s.now)
+	}
+	return []Change{{Key: r.Key, Value: r.Value, Version: r.Version}}, nil
+}
+
 // restoring is a restore under way.
 type restoring struct {
 	registry Registry
+	now      time.Time
 	marker   Change
 	waiting  []Change
 	bytes    int

@@ -131,7 +131,7 @@ func restore(t *testing.T, r native.Registry, file []byte) error {
 	t.Helper()
 	b, err := native.NewBackupReader(bytes.NewReader(file))
 	require.NoError(t, err)
-	return native.Restore(t.Context(), r, b, func(uint64) {})
+	return native.Restore(t.Context(), r, b, time.Now(), func(uint64) {})
 }
 
 // TestBackupRoundTrip: what is restored is what was backed up, versions too, but for the
@@ -162,7 +162,7 @@ func TestBackupRoundTrip(t *testing.T) {
 	b, err := native.NewBackupReader(bytes.NewReader(file))
 	require.NoError(t, err)
 	var steps []uint64
-	require.NoError(t, native.Restore(t.Context(), to, b, func(n uint64) { steps = append(steps, n) }))
+	require.NoError(t, native.Restore(t.Context(), to, b, time.Now(), func(n uint64) { steps = append(steps, n) }))
 	require.NoError(t, native.CheckRestored(t.Context(), to))
 	assert.Equal(t, uint64(len(want)), b.Records())
 	assert.Equal(t, uint64(len(want)), steps[len(steps)-1])
@@ -392,7 +392,7 @@ func TestRestoreOfADamagedBackup(t *testing.T) {
 	cancel()
 	b, err := native.NewBackupReader(bytes.NewReader(file))
 	require.NoError(t, err)
-	require.ErrorIs(t, native.Restore(ctx, to, b, func(uint64) {}), context.Canceled)
+	require.ErrorIs(t, native.Restore(ctx, to, b, time.Now(), func(uint64) {}), context.Canceled)
 	require.NoError(t, restore(t, to, file))
 	require.NoError(t, native.CheckRestored(t.Context(), to))
 }

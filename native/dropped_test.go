@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -254,4 +255,33 @@ func TestListDroppedPages(t *testing.T) {
 	second, _, err := w.second.ListDropped(t.Context(), mounts.Page{})
 	require.NoError(t, err)
 	require.Empty(t, second)
+}
+
+// TestDroppedTablesOfABackup: whoever restores an old registry has time to find the tables that
+// it takes for dropped, before their files go.
+func TestDroppedTablesOfABackup(t *testing.T) {
+	w := newWorld(t)
+	c, at := w.undropping(time.Hour)
+	location, _ := w.filled(c, "ns.f")
+	w.drop(c, "ns.f", true)
+	file := backup(t, w.registry.Registry.(native.Snapshotter))
+	w.registry.Registry = openBolt(t)
+	at.pass(30 * 24 * time.Hour)
+	b, err := native.NewBackupReader(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.NoError(t, native.Restore(t.Context(), w.registry, b, at.Now(), func(uint64) {}))
+	require.NoError(t, c.Tend(t.Context()))
+	at.pass(7*24*time.Hour - time.Minute)
+	require.NoError(t, c.Tend(t.Context()))
+	before := w.below(location)
+	require.Len(t, before, 13)
+	list := w.dropped(c)
+	require.Len(t, list, 1)
+	require.WithinDuration(t, at.Now().Add(time.Minute), list[0].RestorableUntil, time.Second)
+	_, err = c.RestoreTable(t.Context(), id("ns.f"), "", id("ns.f"))
+	require.NoError(t, err)
+	w.load(c, "ns.f")
+	for key := range w.state() {
+		require.NotContains(t, "deq", key[:1], "left: %q", key)
+	}
 }

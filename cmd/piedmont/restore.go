@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func (r *restorer) from(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	err = native.Restore(ctx, g.registry, b, func(records uint64) { r.shown.show(records, r.total, counted.bytes) })
+	err = native.Restore(ctx, g.registry, b, time.Now(), func(records uint64) { r.shown.show(records, r.total, counted.bytes) })
 	return errors.Join(explainRestore(context.WithoutCancel(ctx), g, err), g.close())
 }
 
