@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,6 +103,23 @@ func cell(v any) string {
 	}
 }
 
+// lazy is a session that starts when it is first asked, so that part of the scenario can
+// run without engines it doesn't need.
+type lazy struct {
+	start func() (session, error)
+	once  sync.Once
+	s     session
+	err   error
+}
+
+func (l *lazy) ask(text string) ([][]any, error) {
+	l.once.Do(func() { l.s, l.err = l.start() })
+	if l.err != nil {
+		return nil, fmt.Errorf("the engine doesn't start: %w", l.err)
+	}
+	return l.s.ask(text)
+}
+
 // driver is an engine in a process of its own, that answers lines of JSON: see
 // testdata/engines/driver.py.
 type driver struct {
@@ -114,32 +132,31 @@ type driver struct {
 // askedFor bounds one statement.
 const askedFor = 3 * time.Minute
 
-// startDriver runs a driver with the Python of a virtual environment.
-func startDriver(t *testing.T, venv, script string, env ...string) *driver {
-	t.Helper()
+// startDriver runs a driver with the Python of a virtual environment until the test ends.
+func startDriver(t *testing.T, venv, script string, env ...string) (session, error) {
 	d := &driver{printed: filepath.Join(t.TempDir(), "printed")}
 	d.cmd = exec.Command(filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "venv", venv, "bin", "python"), filepath.Join("testdata", "engines", script))
 	d.cmd.Env = append(append(os.Environ(), "TZ=UTC"), env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	printed, err := os.Create(d.printed)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer printed.Close()
 	d.cmd.Stderr = printed
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	d.out = bufio.NewReader(out)
 	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	t.Cleanup(d.stop)
-	return d
+	return d, nil
 }
 
 // stop lets it end by itself, which closes what it started, and kills it otherwise.

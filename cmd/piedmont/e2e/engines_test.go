@@ -42,7 +42,8 @@ func TestEngines(t *testing.T) {
 	t.Run("conflict", s.runConflict)
 	t.Run("clickhouse", s.runClickHouse)
 
-	s.trino = engine{startTrino(t, s.settings(t, "Trino")), "Trino"}
+	trino := s.settings(t, "Trino")
+	s.trino = engine{&lazy{start: func() (session, error) { return startTrino(t, trino) }}, "Trino"}
 	t.Run("trino", s.runTrino)
 	s.spark = s.driven(t, "Spark", "Spark", "spark", "run_spark.py", "JARS="+jars(t))
 	t.Run("spark", s.runSpark)
@@ -60,7 +61,8 @@ func TestEngines(t *testing.T) {
 // driven starts an engine's driver with the settings of a part of configs/README.md.
 func (s *scenario) driven(t *testing.T, name, part, venv, script string, env ...string) engine {
 	t.Helper()
-	return engine{startDriver(t, venv, script, append(env, "SETTINGS="+s.settings(t, part))...), name}
+	env = append(env, "SETTINGS="+s.settings(t, part))
+	return engine{&lazy{start: func() (session, error) { return startDriver(t, venv, script, env...) }}, name}
 }
 
 func startScenario(t *testing.T) *scenario {

@@ -28,13 +28,12 @@ var javaVersion = regexp.MustCompile(`(?m)^JAVA_VERSION="(\d+)`)
 
 // javaForTrino is the java of a new enough JDK, of JAVA25_HOME, JAVA_HOME or the places
 // where Linux and its packages put them.
-func javaForTrino(t *testing.T) string {
-	t.Helper()
+func javaForTrino() (string, error) {
 	homes := []string{os.Getenv("JAVA25_HOME"), os.Getenv("JAVA_HOME")}
 	for _, pattern := range []string{"/usr/lib/jvm/*", "/opt/*jdk*", "/opt/java/*"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 		homes = append(homes, found...)
 	}
@@ -48,25 +47,28 @@ func javaForTrino(t *testing.T) string {
 		}
 		if m := javaVersion.FindSubmatch(release); m != nil {
 			if major, err := strconv.Atoi(string(m[1])); err == nil && major >= leastJava {
-				return filepath.Join(home, "bin", "java")
+				return filepath.Join(home, "bin", "java"), nil
 			}
 		}
 	}
-	t.Fatalf("Trino needs a JDK %d or newer, and none is in /usr/lib/jvm: install one or set JAVA25_HOME to its directory", leastJava)
-	return ""
+	return "", fmt.Errorf("Trino needs a JDK %d or newer, and none is in /usr/lib/jvm: install one or set JAVA25_HOME to its directory", leastJava)
 }
 
 // trinoServer is a single node, asked by its HTTP protocol.
 type trinoServer struct{ uri string }
 
-// startTrino starts a server with one catalog, piedmont, of these properties.
-func startTrino(t *testing.T, properties string) *trinoServer {
-	t.Helper()
+// startTrino runs a server with one catalog, piedmont, of these properties, until the test
+// ends.
+func startTrino(t *testing.T, properties string) (session, error) {
+	java, err := javaForTrino()
+	if err != nil {
+		return nil, err
+	}
 	dir, address := t.TempDir(), freeAddress(t)
 	home := filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "trino")
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	config := writeFile(t, filepath.Join(dir, "etc", "config.properties"), strings.Join([]string{
 		"coordinator=true", "node-scheduler.include-coordinator=true", "http-server.http.port=" + port, "discovery.uri=http://" + address,
@@ -75,7 +77,7 @@ func startTrino(t *testing.T, properties string) *trinoServer {
 	levels := writeFile(t, filepath.Join(dir, "etc", "log.properties"), "io.trino=WARN\n")
 	writeFile(t, filepath.Join(dir, "etc", "catalog", "piedmont.properties"), properties)
 
-	cmd := exec.Command(javaForTrino(t), "-Xmx1G", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
+	cmd := exec.Command(java, "-Xmx1G", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
 		"-Djdk.nio.maxCachedBufferSize=2000000", "-Dfile.encoding=UTF-8", "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED",
 		"--sun-misc-unsafe-memory-access=allow", "-Dnode.environment=test", "-Dnode.id=one", "-Dnode.data-dir="+filepath.Join(dir, "data"),
 		"-Dplugin.dir="+filepath.Join(home, "plugin"), "-Dlog.levels-file="+levels, "-Dconfig="+config, "-cp", filepath.Join(home, "lib", "*"), "io.trino.server.TrinoServer")
@@ -84,20 +86,29 @@ func startTrino(t *testing.T, properties string) *trinoServer {
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-exited
 	})
 	s := &trinoServer{"http://" + address}
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if _, err := s.ask("SELECT schema_name FROM piedmont.information_schema.schemata"); err == nil {
-			return s
+			return s, nil
+		}
+		select {
+		case <-exited:
+			return nil, fmt.Errorf("Trino ended at its start:\n%s", out)
+		default:
 		}
 	}
-	t.Fatalf("Trino isn't ready:\n%s", out)
-	return nil
+	return nil, fmt.Errorf("Trino isn't ready:\n%s", out)
 }
 
 // ask runs a statement. A server that answers may not have found itself as a worker yet.
