@@ -12,11 +12,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -55,8 +52,6 @@ const (
 	resolveFor = 30 * time.Second
 	// readFor is how long the reads at the end of a history may take.
 	readFor = 30 * time.Second
-	// checkFor is how long porcupine may look for an order.
-	checkFor = time.Minute
 )
 
 // History is what was asked and answered.
@@ -169,63 +164,9 @@ func (h *History) identify(s sighting) error {
 	return nil
 }
 
-// Check fails the test unless an order explains the history, and says where a picture of
-// it is to be found.
-func (h *History) Check(t *testing.T) {
-	t.Helper()
-	for _, b := range h.broken {
-		t.Errorf("seed %d: %s", h.o.Seed, b)
-	}
-	begin := time.Now()
-	m := model()
-	verdict := porcupine.CheckOperationsTimeout(m, h.operations, checkFor)
-	t.Logf("%s, checked in %s: %s", h.summary(), time.Since(begin).Round(time.Millisecond), verdict)
-	if verdict == porcupine.Ok && !t.Failed() {
-		return
-	}
-	t.Errorf("seed %d: porcupine says %s; the history: %s", h.o.Seed, verdict, h.draw(t, m))
-}
-
-// draw writes the picture of the history to a file that stays.
-func (h *History) draw(t *testing.T, m porcupine.Model) string {
-	t.Helper()
-	_, info := porcupine.CheckOperationsVerbose(m, h.operations, checkFor)
-	info.AddAnnotations(h.notes)
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("piedmont-history-%d.html", h.o.Seed))
-	if err := porcupine.VisualizePath(m, info, path); err != nil {
-		return err.Error()
-	}
-	return path
-}
-
 // Len is how many operations were recorded so far.
 func (h *History) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.operations)
-}
-
-// Done is how many changes were acknowledged: a history without any proves nothing.
-func (h *History) Done() int { return h.counted()[done] }
-
-// counted counts the changes by their results.
-func (h *History) counted() map[result]int {
-	counts := map[result]int{}
-	for _, o := range h.operations {
-		if o.Input.(operation).id != 0 {
-			counts[o.Output.(outcome).result]++
-		}
-	}
-	return counts
-}
-
-func (h *History) summary() string {
-	n, again := h.counted(), 0
-	for _, o := range h.operations {
-		if o.Output.(outcome).tries > 1 {
-			again++
-		}
-	}
-	return fmt.Sprintf("%d operations; changes: %d done, %d refused, %d not applied, %d unknown; %d sent again",
-		len(h.operations), n[done], n[refused], n[notApplied], n[unknown], again)
 }

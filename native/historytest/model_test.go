@@ -120,3 +120,36 @@ func TestModel(t *testing.T) {
 		})
 	}
 }
+
+// TestNarrowed: what is narrowed has the verdict that the whole has.
+func TestNarrowed(t *testing.T) {
+	late := new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a||7|7"))
+	never := new(story).create(1, 0).tell(oneSets, open).tell(loaded(0), sees("1a|||"))
+	refuses := new(story).create(1, 0).tell(appending(2, 0, "1a", ""), open).tell(appending(3, 0, "1a", ""), against)
+	for name, c := range map[string]struct {
+		story        *story
+		likely       int
+		until        int64
+		all, withOut bool
+	}{
+		"seen":                      {late, 3, late.operations[2].Return, true, true},
+		"never seen":                {never, 2, math.MaxInt64, true, true},
+		"not seen, but a reason":    {refuses, 2, math.MaxInt64, true, false},
+		"seen before it was asked":  {new(story).create(1, 0).tell(loaded(0), sees("1a||7|7")).tell(oneSets, open), 3, 4, false, false},
+		"an unknown drop is likely": {new(story).create(1, 0).tell(dropA, open).tell(loaded(0), gone), 3, math.MaxInt64, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := New(Options{})
+			h.operations = c.story.operations
+			all, likely := h.narrowed()
+			require.Len(t, likely, c.likely)
+			for _, o := range all {
+				if o.Output.(outcome).result == unknown {
+					require.Equal(t, c.until, o.Return)
+				}
+			}
+			require.Equal(t, c.all, porcupine.CheckOperations(model(), all))
+			require.Equal(t, c.withOut, porcupine.CheckOperations(model(), likely))
+		})
+	}
+}
