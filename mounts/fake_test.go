@@ -126,7 +126,9 @@ func (m *readable) LoadTable(ctx context.Context, c mounts.Caller, id mounts.Ide
 	if err := m.TableExists(ctx, c, id); err != nil {
 		return nil, err
 	}
-	return &mounts.Table{Version: id.String()}, nil
+	return &mounts.Table{Version: id.String(), Metadata: func(context.Context) (mounts.Document, error) {
+		return nil, &mounts.Error{Kind: mounts.NotFound, Name: id.String(), Detail: "The metadata file of {name} is gone"}
+	}}, nil
 }
 
 func (m *readable) TableExists(_ context.Context, _ mounts.Caller, id mounts.Identifier) error {
@@ -192,7 +194,9 @@ func (m writable) CreateTable(_ context.Context, _ mounts.Caller, id mounts.Iden
 		return nil, err
 	}
 	m.namespaces[id.Namespace.Encode()] = append(m.namespaces[id.Namespace.Encode()], id.Name)
-	return &mounts.Table{Version: id.String()}, nil
+	return &mounts.Table{Version: id.String(), Metadata: func(context.Context) (mounts.Document, error) {
+		return nil, &mounts.Error{Kind: mounts.NotFound, Name: id.String(), Detail: "The metadata file of {name} is gone"}
+	}}, nil
 }
 
 func (m writable) RegisterTable(ctx context.Context, c mounts.Caller, id mounts.Identifier, _ mounts.RegisterRequest) (*mounts.Table, error) {

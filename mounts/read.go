@@ -159,7 +159,7 @@ func (t *Tree) LoadTable(ctx context.Context, c Caller, at Target, o LoadOptions
 		return nil, at.noSuchTable("loadTable")
 	}
 	table, err := at.Point.Mount.LoadTable(ctx, c, at.Inner(), o)
-	return table, at.Restore(err)
+	return at.restoreTable(table), at.Restore(err)
 }
 
 // TableExists is nil for a table of the tree that exists.

@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"context"
 	"errors"
 	"strings"
 )
@@ -122,15 +123,30 @@ func (t Target) noTables() bool { return t.Point == nil || t.Namespace.IsRoot() 
 // returned, so that a message shows the name the caller used.
 func (t Target) Restore(err error) error {
 	var e *Error
-	if err == nil || t.Point == nil || !errors.As(err, &e) {
-		return err
-	}
-	if len(t.Point.At) == 0 && len(t.Point.Source) == 0 {
+	if err == nil || !t.renames() || !errors.As(err, &e) {
 		return err
 	}
 	restored := *e
 	restored.Name = t.Point.restoreName(e.Name)
 	restored.Other = t.Point.restoreName(e.Other)
+	return &restored
+}
+
+// renames says whether the mount's own names are other than the tree's.
+func (t Target) renames() bool {
+	return t.Point != nil && (len(t.Point.At) > 0 || len(t.Point.Source) > 0)
+}
+
+// restoreTable is the table with Restore behind the errors of its document.
+func (t Target) restoreTable(table *Table) *Table {
+	if table == nil || table.Metadata == nil || !t.renames() {
+		return table
+	}
+	restored := *table
+	restored.Metadata = func(ctx context.Context) (Document, error) {
+		d, err := table.Metadata(ctx)
+		return d, t.Restore(err)
+	}
 	return &restored
 }
 

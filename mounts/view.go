@@ -59,7 +59,7 @@ func (t *Tree) LoadView(ctx context.Context, c Caller, at Target) (*View, error)
 		return nil, at.noSuchView("loadView")
 	}
 	view, err := reader.LoadView(ctx, c, at.Inner())
-	return view, at.Restore(err)
+	return (*View)(at.restoreTable((*Table)(view))), at.Restore(err)
 }
 
 // ViewExists is nil for a view of the tree that exists.

@@ -75,6 +75,19 @@ func TestNamesInErrors(t *testing.T) {
 	}
 }
 
+// TestNamesInErrorsOfDocuments: they come up behind the load.
+func TestNamesInErrorsOfDocuments(t *testing.T) {
+	for path, want := range map[string]string{"": "a.t", "legacy/eu": "legacy.eu.a.t"} {
+		in := tree(t, at(path, reading("a:t")))
+		target, err := in.ResolveTable(ctx, who, ns(path).Child("a").Table("t"))
+		require.NoError(t, err)
+		table, err := in.LoadTable(ctx, who, target, mounts.LoadOptions{})
+		require.NoError(t, err)
+		_, err = table.Metadata(ctx)
+		assert.Equal(t, "The metadata file of "+want+" is gone", errorOf(t, err).Message())
+	}
+}
+
 func errorOf(t *testing.T, err error) *mounts.Error {
 	t.Helper()
 	var e *mounts.Error
