@@ -55,7 +55,7 @@ func (p *pageTokens) open(sealed string, bound []byte) (string, error) {
 	if len(sealed) > maxTokenBytes {
 		return "", invalid
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(sealed)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || len(raw) < p.aead.NonceSize() {
 		return "", invalid
 	}
