@@ -1,0 +1,158 @@
+package glue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// reduce reads a page of tables and leaves of each what a list needs. A page of 100 tables
+// with 300 columns has 4 MB, for which the SDK takes 38 MB; of the page no more is in memory
+// here than one member of one table. The answer must be one JSON object that holds a list
+// of tables, and no member twice.
+func reduce(r io.Reader) ([]byte, error) {
+	source := &remembering{r: r}
+	d := json.NewDecoder(source)
+	var page reduced
+	err := members(d, func(key string) error {
+		switch key {
+		case "TableList":
+			page.TableList = []reducedTable{}
+			return array(d, func() error {
+				t, err := reduceTable(d)
+				page.TableList = append(page.TableList, t)
+				return err
+			})
+		case "NextToken":
+			return d.Decode(&page.NextToken)
+		}
+		return skip(d)
+	})
+	if err == nil {
+		err = ended(d)
+	}
+	if err == nil && page.TableList == nil {
+		err = errNoResult
+	}
+	switch {
+	case source.err != nil: // the connection is to blame, not the answer
+		return nil, source.err
+	case err != nil:
+		return nil, broken(notGlue, err)
+	}
+	return json.Marshal(page)
+}
+
+// remembering keeps the error that reading ended with, if it wasn't the end.
+type remembering struct {
+	r   io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+type reduced struct {
+	TableList []reducedTable
+	NextToken *string `json:",omitempty"`
+}
+
+type reducedTable struct {
+	Name       string
+	Parameters map[string]string `json:",omitempty"`
+}
+
+func reduceTable(d *json.Decoder) (reducedTable, error) {
+	var t reducedTable
+	err := members(d, func(key string) error {
+		switch key {
+		case "Name":
+			return d.Decode(&t.Name)
+		case "Parameters":
+			var all map[string]string
+			if err := d.Decode(&all); err != nil {
+				return err
+			}
+			if value, ok := all[paramTableType]; ok {
+				t.Parameters = map[string]string{paramTableType: value}
+			}
+			return nil
+		}
+		return skip(d)
+	})
+	if err == nil && t.Name == "" {
+		err = errors.New("a table without a name")
+	}
+	return t, err
+}
+
+// members walks over the members of an object. member reads the value.
+func members(d *json.Decoder, member func(key string) error) error {
+	if err := delimiter(d, '{'); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := token.(string) // nothing else is there in an object
+		if seen[key] {
+			return errors.New("a member stands twice")
+		}
+		seen[key] = true
+		if err := member(key); err != nil {
+			return err
+		}
+	}
+	return delimiter(d, '}')
+}
+
+// array walks over the elements of an array.
+func array(d *json.Decoder, element func() error) error {
+	if err := delimiter(d, '['); err != nil {
+		return err
+	}
+	for d.More() {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	return delimiter(d, ']')
+}
+
+func delimiter(d *json.Decoder, want json.Delim) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if token != want {
+		return fmt.Errorf("want %s at %d", want, d.InputOffset())
+	}
+	return nil
+}
+
+// skip reads one value and forgets it.
+func skip(d *json.Decoder) error {
+	var value json.RawMessage
+	return d.Decode(&value)
+}
+
+// ended makes sure that nothing follows.
+func ended(d *json.Decoder) error {
+	_, err := d.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return errors.New("something follows the answer")
+	}
+	return err
+}

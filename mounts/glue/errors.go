@@ -1,0 +1,208 @@
+package glue
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"piedmont/mounts"
+)
+
+// fault is a failure whose kind is known where it happens. text follows "The catalog
+// behind mount 'x' " in what a client sees, and may hold {name}.
+type fault struct {
+	kind       mounts.Kind
+	text       string
+	retryAfter time.Duration // 0 where nobody said how long to wait
+	err        error
+}
+
+// Error is for the log.
+func (f *fault) Error() string {
+	if f.err == nil {
+		return f.text
+	}
+	return f.text + ": " + f.err.Error()
+}
+
+// Unwrap gives the cause.
+func (f *fault) Unwrap() error { return f.err }
+
+// broken is an answer that Glue should not give.
+func broken(text string, cause error) error {
+	return &fault{kind: mounts.BadGateway, text: text, err: cause}
+}
+
+// What several answers mean.
+const (
+	notGlue      = "gave an answer that Glue does not give"
+	tooMany      = "gave a page that is larger than was asked for"
+	noCredential = "does not accept the mount's credential"
+	failed       = "failed"
+	// Lake Formation has the same words for what isn't there, so that nobody can find out what is.
+	notAllowed   = "does not let the mount's credential read {name}, or has nothing of that name"
+	notPermitted = "is governed by Lake Formation, which does not let the mount's credential read {name}, or has nothing of that name"
+	notListed    = "does not let the mount's credential list its databases"
+)
+
+// Glue's own codes that mean one thing. Where AWS spells a code with and without
+// "Exception" it stands here without.
+var (
+	deniedCodes     = []string{"AccessDenied", "UnauthorizedOperation", "NotAuthorized", "UnauthorizedAccess"}
+	credentialCodes = []string{
+		"ExpiredToken", "UnrecognizedClient", "InvalidClientTokenId", "InvalidSignature", "SignatureDoesNotMatch", "MissingAuthenticationToken",
+		"IncompleteSignature", "InvalidAccessKeyId", "RequestExpired", "RequestTimeTooSkewed", "AuthFailure", "OptInRequired",
+	}
+	inputCodes    = []string{"InvalidInput", "Validation"}
+	internalCodes = []string{"InternalService", "InternalFailure", "InternalServer", "InternalServerError", "ServiceUnavailable", "ResourceNotReady"}
+	moreThrottles = []string{"RequestLimitExceeded", "ProvisionedThroughputExceeded", "ConcurrentRunsExceeded", "TooManyRequests", "Throttling"}
+)
+
+// codeOf is the code of Glue's own error answer; empty for other errors.
+func codeOf(err error) string {
+	var e smithy.APIError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.ErrorCode()
+}
+
+func among(codes []string, code string) bool {
+	return slices.Contains(codes, strings.TrimSuffix(code, "Exception"))
+}
+
+// statusOf is the HTTP status of the answer, 0 if there was none.
+func statusOf(err error) int {
+	var e *smithyhttp.ResponseError
+	if errors.As(err, &e) && e.Response != nil {
+		return e.HTTPStatusCode()
+	}
+	return 0
+}
+
+// says tells whether the error's message holds the words.
+func says(err error, words string) bool {
+	var e smithy.APIError
+	return errors.As(err, &e) && strings.Contains(strings.ToLower(e.ErrorMessage()), words)
+}
+
+// absent says whether Glue itself said that what was asked for isn't there. A fault around it
+// is about something else, like a role, whatever its code.
+func absent(err error) bool {
+	var f *fault
+	if errors.As(err, &f) {
+		return false
+	}
+	status := statusOf(err)
+	return errors.Is(err, errOtherName) || codeOf(err) == "EntityNotFoundException" && status >= 400 && status < 500
+}
+
+// denied says whether Glue or Lake Formation refused the mount's credential this object.
+func denied(err error) bool {
+	var f *fault
+	return !errors.As(err, &f) && among(deniedCodes, codeOf(err))
+}
+
+// throttled says whether Glue had too many questions, which it says by HTTP status 400 too.
+func throttled(err error) bool {
+	var f *fault
+	if err == nil || errors.As(err, &f) {
+		return false
+	}
+	code := codeOf(err)
+	_, known := retry.DefaultThrottleErrorCodes[code]
+	return known || among(moreThrottles, code) || statusOf(err) == http.StatusTooManyRequests || code != "" && says(err, "rate exceeded")
+}
+
+// fail is the error of an operation on what name names: nil stays nil. What Glue said isn't
+// there has its kind already (see missing). The detail names the mount, never a host or
+// Glue's words.
+func (s *Source) fail(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*mounts.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	f := classify(name, err)
+	return &mounts.Error{
+		Kind: f.kind, Op: op, Name: name, Detail: "The catalog behind " + describe(s.name) + " " + f.text, Err: err, RetryAfter: f.retryAfter,
+	}
+}
+
+func classify(name string, err error) fault {
+	var f *fault
+	var timeout net.Error
+	switch {
+	case errors.As(err, &f):
+		return *f
+	case errors.Is(err, context.Canceled):
+		return fault{kind: mounts.Unavailable, text: "was not waited for: the request was given up"}
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fault{kind: mounts.Timeout, text: "did not answer in time"}
+	case throttled(err):
+		return fault{kind: mounts.Unavailable, text: "takes no more requests right now", retryAfter: retryAfter(err)}
+	case statusOf(err) == 0:
+		return fault{kind: mounts.Unavailable, text: "can't be reached right now"}
+	}
+	return classifyAnswer(name, err)
+}
+
+// classifyAnswer reads an error that was answered, first by its code and then by its status.
+func classifyAnswer(name string, err error) fault {
+	code, status := codeOf(err), statusOf(err)
+	switch {
+	case among(deniedCodes, code):
+		return fault{kind: mounts.Unavailable, text: refusal(name, err)}
+	case among(credentialCodes, code):
+		return fault{kind: mounts.Unavailable, text: noCredential}
+	case among(inputCodes, code):
+		return fault{kind: mounts.BadRequest, text: "does not accept the name or the page token"}
+	case code == "OperationTimeoutException":
+		return fault{kind: mounts.Timeout, text: "did not answer in time: an operation inside it took too long"}
+	case code == "FederationSourceException" || code == "FederationSourceRetryableException":
+		return fault{kind: mounts.Unavailable, text: "federates {name} from another source, which failed"}
+	case code == "GlueEncryptionException":
+		return fault{kind: mounts.Unavailable, text: "can't decrypt its entries: the key is gone, or the mount's credential may not use it"}
+	case among(internalCodes, code), status >= 500:
+		return fault{kind: mounts.Unavailable, text: failed}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden && code != "":
+		return fault{kind: mounts.Unavailable, text: noCredential}
+	case status >= 300 && status < 400:
+		return fault{kind: mounts.BadGateway, text: "answered with a redirect, which is not followed"}
+	}
+	return fault{kind: mounts.BadGateway, text: notGlue}
+}
+
+// refusal says who refused what.
+func refusal(name string, err error) string {
+	switch {
+	case name == "":
+		return notListed
+	case says(err, "lake formation"):
+		return notPermitted
+	}
+	return notAllowed
+}
+
+const defaultRetryAfter = time.Second
+
+// retryAfter is how long Glue asked to be left alone. It rarely says.
+func retryAfter(err error) time.Duration {
+	var e *smithyhttp.ResponseError
+	if errors.As(err, &e) && e.Response != nil {
+		if n, err := strconv.ParseUint(e.Response.Header.Get("Retry-After"), 10, 16); err == nil && n > 0 {
+			return time.Duration(n) * time.Second
+		}
+	}
+	return defaultRetryAfter
+}
