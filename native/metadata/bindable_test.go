@@ -39,6 +39,42 @@ func TestWhatDoesNotBindCanBeMended(t *testing.T) {
 	refused(t, d, mounts.BadRequest, "sourced from different field in schema: ts_day", addSchemaOf(baseID, baseTS, broken), setLastSchema)
 }
 
+// TestRowNumbersBeforeV3: nothing uses them, but Java reads them.
+func TestRowNumbersBeforeV3(t *testing.T) {
+	for _, d := range []*Document{mustParse(t, tableV1), mustParse(t, tableV2)} {
+		sequence := "0"
+		if d.FormatVersion() > 1 {
+			sequence = "3"
+		}
+		for rows, detail := range map[string]string{
+			`,"first-row-id":1`:                   "Invalid added-rows (required when first-row-id is set): null",
+			`,"first-row-id":-1,"added-rows":1`:   "Invalid first-row-id (cannot be negative): -1",
+			`,"added-rows":-1`:                    "Invalid added-rows (cannot be negative): -1",
+			`,"first-row-id":null,"added-rows":1`: "", `,"first-row-id":1,"added-rows":1`: "",
+		} {
+			if update := addSnap(snap3, snap2, sequence, rows); detail != "" {
+				refused(t, d, mounts.BadRequest, detail, update)
+			} else {
+				apply(t, d, update)
+			}
+		}
+	}
+}
+
+// TestPartitionFieldsWithoutIdsGetNoneTwice, also where an equal field's of an earlier spec
+// is taken by another.
+func TestPartitionFieldsWithoutIdsGetNoneTwice(t *testing.T) {
+	d := mustParse(t, tableV2) // 1000 is ts_day
+	next := apply(t, d, addSpecOf(`{"source-id":3,"transform":"day","name":"ts_day"},{"source-id":2,"field-id":1000,"transform":"identity","name":"data"}`))
+	if got := member(t, next, "partition-specs"); !strings.Contains(got, `"name":"ts_day","field-id":1001}`) {
+		t.Error(got)
+	}
+	next = apply(t, d, addSpecOf(partitionBy("1", "void", "a"), partitionBy("1", "void", "b")), addSpecOf(partitionBy("1", "void", "c"), partitionBy("1", "void", "d")))
+	if got := member(t, next, "partition-specs"); strings.Count(got, `"field-id":1002`) != 2 || strings.Count(got, `"field-id":1003`) != 1 {
+		t.Error(got)
+	}
+}
+
 // TestWhatIcebergGoCantReadIsRefused, of what Java reads.
 func TestWhatIcebergGoCantReadIsRefused(t *testing.T) {
 	d := mustParse(t, tableV2)
@@ -48,4 +84,6 @@ func TestWhatIcebergGoCantReadIsRefused(t *testing.T) {
 	_, err := ParseCommit([]byte(`{"updates":[` + strings.Replace(addSnap(snap3, snap2, "3", ""), `"append"`, `""`, 1) + `]}`))
 	checkError(t, err, mounts.BadRequest, "updates[0].snapshot.summary.operation: must not be empty")
 	apply(t, d, strings.Replace(addSnap(snap3, snap2, "3", ""), `{"operation":"append"}`, `{}`, 1))
+	_, err = ParseCommit([]byte(`{"updates":[{"action":"set-statistics","statistics":` + statisticsText("1", "p", `{"type":"t","snapshot-id":1,"sequence-number":1,"fields":[2147483648]}`) + `}]}`))
+	checkError(t, err, mounts.BadRequest, "field ids have 32 bits") // nor Java
 }

@@ -189,7 +189,7 @@ type made struct {
 }
 
 // mutants is the number of mutants that the tests make.
-const mutants = 30_000
+const mutants = 12_000
 
 // madeByMutants are the different documents that mutants make of the tables and views of
 // real clients. It fails the test where one is refused for a fault of ours, or makes a

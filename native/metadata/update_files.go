@@ -44,10 +44,16 @@ func (r *reader) setStatistics(o *object) Update {
 	blobs := o.children("blob-metadata")
 	texts := make([]json.RawMessage, 0, len(blobs))
 	for _, b := range blobs {
-		b.str("type")
+		if b.str("type") == "" {
+			b.r.fail(b.at("type"), "must not be empty") // iceberg-go can't read it
+		}
 		b.long("snapshot-id")
 		b.long("sequence-number")
-		b.longs("fields")
+		for _, id := range b.longs("fields") {
+			if id != int64(int32(id)) {
+				b.r.fail(b.at("fields"), "field ids have 32 bits")
+			}
+		}
 		b.dropNulls("properties")
 		b.optStringMap("properties")
 		texts = append(texts, b.AppendTo(nil))

@@ -79,6 +79,8 @@ func (u addSnapshot) apply(b *builder) error {
 		if err := u.numberRows(b); err != nil {
 			return err
 		}
+	} else if err := u.checkRows(); err != nil {
+		return err
 	}
 	// A parentless snapshot may come with any number; Java then lowers the table's.
 	b.lastSequence = max(b.lastSequence, u.sequence)
@@ -98,6 +100,20 @@ func (u addSnapshot) checkSequence(b *builder) error {
 			" older than last sequence number " + ltoa(b.lastSequence))
 	case u.sequence < 0:
 		return badRequest("Cannot add snapshot with a negative sequence number")
+	}
+	return nil
+}
+
+// checkRows applies to the versions that don't number rows what Java asks of every snapshot
+// that it reads.
+func (u addSnapshot) checkRows() error {
+	switch {
+	case u.firstRow != nil && *u.firstRow < 0:
+		return badRequest("Invalid first-row-id (cannot be negative): " + ltoa(*u.firstRow))
+	case u.addedRows != nil && *u.addedRows < 0:
+		return badRequest("Invalid added-rows (cannot be negative): " + ltoa(*u.addedRows))
+	case u.firstRow != nil && u.addedRows == nil:
+		return badRequest("Invalid added-rows (required when first-row-id is set): null")
 	}
 	return nil
 }

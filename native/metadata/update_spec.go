@@ -82,6 +82,10 @@ func (b *builder) addFields(name, kind string, s *spec) (int, error) {
 // (spec, "Partition Evolution").
 func (b *builder) numberFields(s *spec) error {
 	highest := s.highestID()
+	used := map[int]bool{}
+	for _, f := range s.fields {
+		used[f.id] = true
+	}
 	for i, f := range s.fields {
 		known := b.fieldIDs[f.key()]
 		switch {
@@ -90,12 +94,13 @@ func (b *builder) numberFields(s *spec) error {
 				return badRequest("Spec does not use sequential IDs that are required in v1: " + f.describe())
 			}
 			f.id = firstPartitionID + i
-		case f.id == 0 && known != 0:
+		case f.id == 0 && known != 0 && !used[known]:
 			f.id = known
 		case f.id == 0:
 			highest = max(b.lastPartition, highest) + 1
 			f.id = highest
 		}
+		used[f.id] = true
 		f.Set("field-id", rawjson.AppendInt(nil, int64(f.id)))
 		b.fieldIDs[f.key()] = max(known, f.id)
 	}

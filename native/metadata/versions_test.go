@@ -149,20 +149,24 @@ func TestAnUpgradeInTheSameCommitAllowsTheNewTypes(t *testing.T) {
 
 func TestDefaultsMustBeValuesOfTheirType(t *testing.T) {
 	for typ, values := range map[string]struct{ good, bad []string }{
-		"boolean":      {[]string{"true", "false"}, []string{`"true"`, "1"}},
-		"int":          {[]string{"0", "-2147483648"}, []string{"2147483648", "1.0", `"1"`}},
-		"long":         {[]string{"9223372036854775807"}, []string{"9223372036854775808", "1e3"}},
-		"float":        {[]string{"1.5", "-1", "1e3"}, []string{`"1.5"`, "true"}},
-		"double":       {[]string{"0"}, []string{`"NaN"`}},
-		"string":       {[]string{`""`, `"x"`}, []string{"1", "{}"}},
-		"decimal(9,2)": {[]string{`"14.20"`}, []string{"14.20"}},
-		"date":         {[]string{`"2017-11-16"`}, []string{`"2017-11-31"`, "17486"}},
-		"timestamptz":  {[]string{`"2017-11-16T22:31:08+00:00"`}, []string{"1"}},
-		"uuid":         {[]string{`"` + testUUID + `"`}, []string{`"x"`}},
-		"fixed[2]":     {[]string{`"00ff"`}, []string{`"00"`, `"zz"`}},
-		"binary":       {[]string{`""`, `"00FF"`}, []string{`"0"`}},
-		"unknown":      {nil, []string{`"x"`}},
-		"variant":      {nil, []string{"{}"}},
+		"boolean":       {[]string{"true", "false"}, []string{`"true"`, "1"}},
+		"int":           {[]string{"0", "-2147483648"}, []string{"2147483648", "1.0", `"1"`}},
+		"long":          {[]string{"9223372036854775807"}, []string{"9223372036854775808", "1e3"}},
+		"float":         {[]string{"1.5", "-1.0", "1e3", "1E-2"}, []string{`"1.5"`, "true", "12", "-0"}},
+		"double":        {[]string{"0.0"}, []string{`"NaN"`, "0"}},
+		"string":        {[]string{`""`, `"x"`}, []string{"1", "{}"}},
+		"decimal(9,2)":  {[]string{`"14.20"`, `"-3.00"`, `"+3.00"`}, []string{"14.20", `"14.2"`, `"14"`, `"1E+2"`, `"5."`, `"x"`, `"--1.00"`, `""`}},
+		"decimal(4, 0)": {[]string{`"14"`, `"-0"`}, []string{`"14.0"`, `"1E1"`}},
+		"time":          {[]string{`"22:31:08"`, `"22:31"`, `"22:31:08.123456789"`}, []string{`"24:00:00"`, `"2:31:08"`, `"x"`, `"22:31:08,5"`, `""`}},
+		"timestamp":     {[]string{`"2017-11-16T22:31:08"`, `"2017-11-16T22:31"`, `"2017-11-16T22:31:08.123456"`}, []string{`"2017-11-16"`, `"2017-11-16 22:31:08"`, `"2017-11-16T22:31:08+00:00"`, `"2017-02-30T00:00:00"`, `"2017-11-16T2:31:08"`}},
+		"timestamp_ns":  {[]string{`"2017-11-16T22:31:08.123456789"`}, []string{`"2017-11-16T22:31:08.1234567891"`, `"x"`}},
+		"date":          {[]string{`"2017-11-16"`}, []string{`"2017-11-31"`, "17486"}},
+		"timestamptz":   {[]string{`"2017-11-16T22:31:08+00:00"`, `"2017-11-16T22:31:08.5Z"`, `"2017-11-16T22:31+00:00"`}, []string{"1", `"2017-11-16T22:31:08"`, `"2017-11-16T22:31:08+01:00"`}},
+		"uuid":          {[]string{`"` + testUUID + `"`}, []string{`"x"`}},
+		"fixed[2]":      {[]string{`"00ff"`}, []string{`"00"`, `"zz"`}},
+		"binary":        {[]string{`""`, `"00FF"`}, []string{`"0"`}},
+		"unknown":       {nil, []string{`"x"`}},
+		"variant":       {nil, []string{"{}"}},
 	} {
 		field := func(key, value string) string {
 			return addSchemaOf(`{"id":9,"name":"n","required":false,"type":"` + typ + `","` + key + `":` + value + `}`)
