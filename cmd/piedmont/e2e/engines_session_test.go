@@ -136,7 +136,7 @@ const askedFor = 3 * time.Minute
 func startDriver(t *testing.T, venv, script string, env ...string) (session, error) {
 	d := &driver{printed: filepath.Join(t.TempDir(), "printed")}
 	d.cmd = exec.Command(filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "venv", venv, "bin", "python"), filepath.Join("testdata", "engines", script))
-	d.cmd.Env = append(append(os.Environ(), "TZ=UTC"), env...)
+	d.cmd.Env = append(append(os.Environ(), "TZ=UTC", "PYTHONDONTWRITEBYTECODE=1"), env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	printed, err := os.Create(d.printed)
 	if err != nil {
