@@ -68,7 +68,12 @@ func (s *scenario) driven(t *testing.T, name, part, venv, script string, env ...
 func startScenario(t *testing.T) *scenario {
 	t.Helper()
 	dir := t.TempDir()
-	s := &scenario{storage: weed(t).S3, doc: readEngines(t), proven: map[string]bool{}, trips: map[string][]string{}}
+	w, err := startWeed(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.stop)
+	s := &scenario{storage: w.S3, doc: readEngines(t), proven: map[string]bool{}, trips: map[string][]string{}}
 	var entry string
 	s.key, entry = newKey(t, "ops")
 	config := writeFile(t, filepath.Join(dir, "piedmont.yaml"), `
