@@ -99,7 +99,7 @@ type S3 struct {
 // Local is the machine's own disk. It needs no settings.
 type Local struct{}
 
-// Mount attaches one catalog. Exactly one of Native and REST.
+// Mount attaches one catalog. Exactly one of Native, REST and Glue.
 type Mount struct {
 	// At is the namespace path, levels joined by dots; empty for the root.
 	At string `yaml:"at"`
@@ -107,6 +107,8 @@ type Mount struct {
 	Native *Native `yaml:"native"`
 	// REST is an upstream Iceberg REST catalog, read-only.
 	REST *REST `yaml:"rest"`
+	// Glue is an AWS Glue Data Catalog, read-only.
+	Glue *Glue `yaml:"glue"`
 	// Storage names the profiles the mount may use.
 	Storage []string `yaml:"storage"`
 	// Source shows only this namespace of the catalog, level by level.
@@ -163,6 +165,32 @@ type SigV4 struct {
 	// AccessKeyID and SecretAccessKey are static credentials; without them the process's own.
 	AccessKeyID     string `yaml:"access_key_id"`
 	SecretAccessKey string `yaml:"secret_access_key"`
+}
+
+// Glue is an AWS Glue Data Catalog.
+type Glue struct {
+	// Region is the catalog's, like eu-west-1.
+	Region string `yaml:"region"`
+	// CatalogID is the account that the catalog is of, or account:catalog for one inside; empty
+	// for the credential's own account.
+	CatalogID string `yaml:"catalog_id"`
+	// RoleARN is a role to assume; empty for none.
+	RoleARN string `yaml:"role_arn"`
+	// ExternalID is what the role's owner may ask for.
+	ExternalID string `yaml:"external_id"`
+	// SessionName is what CloudTrail shows of the role's use; empty means "piedmont".
+	SessionName string `yaml:"session_name"`
+	// Endpoint is Glue's URL; empty for AWS's in the region.
+	Endpoint string `yaml:"endpoint"`
+	// STSEndpoint is the URL of STS, which gives the role's credentials; empty for AWS's.
+	STSEndpoint string `yaml:"sts_endpoint"`
+	// AccessKeyID and SecretAccessKey are static credentials; without them the process's own.
+	AccessKeyID     string `yaml:"access_key_id"`
+	SecretAccessKey string `yaml:"secret_access_key"`
+	// CallsPerSecond bounds the calls to Glue; 0 means 20.
+	CallsPerSecond int `yaml:"calls_per_second"`
+	// Timeout bounds each question to Glue; 0 means 30s.
+	Timeout time.Duration `yaml:"timeout"`
 }
 
 // Auth says who may come in and what they may do.

@@ -214,13 +214,29 @@ func (v *validator) mount(path string, m *Mount, profiles, ats, ids map[string]b
 	if m.Case != "" && m.Case != "exact" && m.Case != "lower" {
 		v.fault(path+".case", "want exact or lower")
 	}
+	v.kind(path, m, ids)
+}
+
+// kind checks the one catalog that a mount attaches.
+func (v *validator) kind(path string, m *Mount, ids map[string]bool) {
+	var kinds []string
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{{"native", m.Native != nil}, {"rest", m.REST != nil}, {"glue", m.Glue != nil}} {
+		if k.set {
+			kinds = append(kinds, k.name)
+		}
+	}
 	switch {
-	case m.Native == nil && m.REST == nil:
-		v.fault(path, "want native or rest")
-	case m.Native != nil && m.REST != nil:
-		v.fault(path, "native and rest exclude each other")
+	case len(kinds) == 0:
+		v.fault(path, "want native, rest or glue")
+	case len(kinds) > 1:
+		v.fault(path, "%s exclude each other", strings.Join(kinds, " and "))
 	case m.Native != nil:
 		v.native(path, m, ids)
+	case m.Glue != nil:
+		v.glue(path+".glue", m.Glue)
 	default:
 		v.rest(path+".rest", m.REST)
 	}
@@ -285,6 +301,25 @@ func (v *validator) rest(path string, r *REST) {
 			v.fault(path+".sigv4", "region and service are needed")
 		}
 		v.pair(path+".sigv4", s.AccessKeyID, s.SecretAccessKey)
+	}
+}
+
+func (v *validator) glue(path string, g *Glue) {
+	if g.Region == "" {
+		v.fault(path+".region", "missing")
+	}
+	if g.Endpoint != "" {
+		v.url(path+".endpoint", g.Endpoint)
+	}
+	if g.STSEndpoint != "" {
+		v.url(path+".sts_endpoint", g.STSEndpoint)
+	}
+	v.pair(path, g.AccessKeyID, g.SecretAccessKey)
+	if g.RoleARN == "" && (g.ExternalID != "" || g.SessionName != "" || g.STSEndpoint != "") {
+		v.fault(path+".role_arn", "missing; external_id, session_name and sts_endpoint are for a role")
+	}
+	if g.CallsPerSecond < 0 {
+		v.fault(path+".calls_per_second", "want 1 or more, or 0 for the default")
 	}
 }
 

@@ -47,8 +47,8 @@ func TestValidate(t *testing.T) {
 		{profile("{name: x, location: 's3://b/', s3: {region: r, endpoint: h:9000}}"), "line 6: storage[1].s3.endpoint: want a URL like https://host/path"},
 		{profile("{name: x, location: 's3://b/', s3: {region: r, path_style: yes}}"), "line 6: storage[1].s3.path_style: want true or false"},
 
-		{mount("{at: ''}"), "line 3: mounts[1].at: a mount at '' stands twice\nline 3: mounts[1]: want native or rest"},
-		{mount("~"), "line 3: mounts[1].at: a mount at '' stands twice\nline 3: mounts[1]: want native or rest"},
+		{mount("{at: ''}"), "line 3: mounts[1].at: a mount at '' stands twice\nline 3: mounts[1]: want native, rest or glue"},
+		{mount("~"), "line 3: mounts[1].at: a mount at '' stands twice\nline 3: mounts[1]: want native, rest or glue"},
 		{mount("{at: a..b, rest: {uri: http://h}}"), "line 3: mounts[1].at: an empty level: levels are joined by single dots"},
 		{mount("{at: .a, rest: {uri: http://h}}"), "line 3: mounts[1].at: an empty level: levels are joined by single dots"},
 		{mount("{at: a, rest: {uri: http://h}, storage: [none]}"), "line 3: mounts[1].storage[0]: no storage profile has the name 'none'"},
@@ -76,6 +76,14 @@ func TestValidate(t *testing.T) {
 		{mount("{at: a, rest: {uri: http://h, credential: secret}}"), "line 3: mounts[1].rest.credential: want id:secret"},
 		{mount("{at: a, rest: {uri: http://h, sigv4: {region: r}}}"), "line 3: mounts[1].rest.sigv4: region and service are needed"},
 		{mount("{at: a, rest: {uri: http://h, sigv4: {region: r, service: s, secret_access_key: x}}}"), "line 3: mounts[1].rest.sigv4: access_key_id and secret_access_key need each other"},
+
+		{mount("{at: a, glue: {region: r}, rest: {uri: http://h}}"), "line 3: mounts[1]: rest and glue exclude each other"},
+		{mount("{at: a, glue: {}}"), "line 3: mounts[1].glue.region: missing"},
+		{mount("{at: a, glue: {region: r, endpoint: h:1}}"), "line 3: mounts[1].glue.endpoint: want a URL like https://host/path"},
+		{mount("{at: a, glue: {region: r, role_arn: 'arn:x', sts_endpoint: 'http://u:p@h'}}"), "line 3: mounts[1].glue.sts_endpoint: a URL must hold no password"},
+		{mount("{at: a, glue: {region: r, access_key_id: k}}"), "line 3: mounts[1].glue: access_key_id and secret_access_key need each other"},
+		{mount("{at: a, glue: {region: r, external_id: x}}"), "line 3: mounts[1].glue.role_arn: missing; external_id, session_name and sts_endpoint are for a role"},
+		{mount("{at: a, glue: {region: r, calls_per_second: -1}}"), "line 3: mounts[1].glue.calls_per_second: want 1 or more, or 0 for the default"},
 
 		{key("{sha256: " + hash + ", principal: p}"), "line 6: auth.keys[0].id: missing"},
 		{key("{id: a, sha256: " + hash + "}"), "line 6: auth.keys[0].principal: missing"},

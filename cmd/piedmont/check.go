@@ -96,7 +96,7 @@ func checkMounts(ctx context.Context, report *reporter, c configs.Config, regist
 	points := make([]mounts.Point, len(c.Mounts))
 	for i, m := range c.Mounts {
 		var err error
-		if points[i], err = build.point(m); err != nil {
+		if points[i], err = build.point(ctx, m); err != nil {
 			report.line("mount", mountName(m), err)
 			return
 		}

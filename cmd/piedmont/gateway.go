@@ -114,7 +114,7 @@ func (g *gateway) mount(ctx context.Context) error {
 		return err
 	}
 	build := newMounter(g.config, g.registry, profiles, g.log)
-	if err := g.measureCache("native", build.native); err != nil {
+	if err := g.measureCache("native", build.files); err != nil {
 		return err
 	}
 	if err := g.measureCache("rest", build.rest); err != nil {
@@ -122,7 +122,7 @@ func (g *gateway) mount(ctx context.Context) error {
 	}
 	points := make([]mounts.Point, len(g.config.Mounts))
 	for i, m := range g.config.Mounts {
-		if points[i], err = build.point(m); err != nil {
+		if points[i], err = build.point(ctx, m); err != nil {
 			return fmt.Errorf("mounts[%d]: %w", i, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -8,6 +9,9 @@ import (
 
 	"piedmont/configs"
 	"piedmont/mounts"
+	"piedmont/mounts/glue"
+	"piedmont/mounts/guard"
+	"piedmont/mounts/metastore"
 	"piedmont/mounts/rest"
 	"piedmont/native"
 	"piedmont/vend"
@@ -17,7 +21,7 @@ import (
 type mounter struct {
 	registry native.Registry
 	profiles map[string]*vend.Profile
-	native   *vend.Documents
+	files    *vend.Documents // for mounts that read metadata files
 	rest     *rest.Documents
 	log      *slog.Logger
 }
@@ -27,18 +31,18 @@ type mounter struct {
 func newMounter(c configs.Config, registry native.Registry, profiles map[string]*vend.Profile, log *slog.Logger) *mounter {
 	kinds := map[bool]bool{}
 	for _, m := range c.Mounts {
-		kinds[m.Native != nil] = true
+		kinds[m.REST == nil] = true
 	}
 	part := int64(c.Cache.Documents) / int64(max(len(kinds), 1))
 	return &mounter{
 		registry: registry, profiles: profiles, log: log,
-		native: vend.NewDocuments(part),
-		rest:   rest.NewDocuments(part),
+		files: vend.NewDocuments(part),
+		rest:  rest.NewDocuments(part),
 	}
 }
 
 // point makes one mount and the point where it is attached. It asks no catalog anything.
-func (b *mounter) point(m configs.Mount) (mounts.Point, error) {
+func (b *mounter) point(ctx context.Context, m configs.Mount) (mounts.Point, error) {
 	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
 	if m.At != "" {
 		p.At = strings.Split(m.At, ".")
@@ -55,13 +59,34 @@ func (b *mounter) point(m configs.Mount) (mounts.Point, error) {
 		p.Mount, err = native.New(native.Options{
 			ID: m.Native.ID, Registry: b.registry, Warehouse: m.Native.Warehouse, Storage: set,
 			UndropWindow: *m.Native.UndropWindow, FormatVersions: m.Native.FormatVersions, DefaultFormatVersion: m.Native.DefaultFormatVersion,
-			Documents: b.native, Now: time.Now, Logger: b.log,
+			Documents: b.files, Now: time.Now, Logger: b.log,
 		})
+		return p, err
+	}
+	if m.Glue != nil {
+		p.Kind = "glue"
+		p.Mount, err = b.openGlue(ctx, m, set)
 		return p, err
 	}
 	p.Kind = "rest"
 	p.Mount, err = b.openREST(m, set)
 	return p, err
+}
+
+func (b *mounter) openGlue(ctx context.Context, m configs.Mount, set *vend.Set) (*metastore.Catalog, error) {
+	g := m.Glue
+	source, err := glue.NewSource(ctx, glue.Options{
+		Name: m.At, Region: g.Region, CatalogID: g.CatalogID, Endpoint: g.Endpoint, STSEndpoint: g.STSEndpoint,
+		AccessKeyID: g.AccessKeyID, SecretAccessKey: g.SecretAccessKey, RoleARN: g.RoleARN, ExternalID: g.ExternalID, SessionName: g.SessionName,
+		CallsPerSecond: g.CallsPerSecond, Logger: b.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return metastore.New(metastore.Options{
+		Name: m.At, Kind: "glue", Source: source, Guard: guard.Options{Timeout: g.Timeout}, Storage: set, Documents: b.files,
+		FreshFor: m.FreshFor, Now: time.Now, Logger: b.log,
+	})
 }
 
 // storage is the set of profiles that a mount may use.

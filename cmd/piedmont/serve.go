@@ -226,5 +226,8 @@ func describeMount(m configs.Mount) string {
 	if m.Native != nil {
 		return "native " + m.Native.ID + ", warehouse " + m.Native.Warehouse
 	}
+	if m.Glue != nil {
+		return "glue in " + m.Glue.Region + ", read-only"
+	}
 	return "rest, read-only"
 }

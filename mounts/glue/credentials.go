@@ -23,8 +23,8 @@ const credentialTimeout = 5 * time.Second
 
 // credentials are where requests get their keys from: static ones or the process's own, or a
 // role's that is assumed by those. Nothing is asked yet.
-func (o *Options) credentials(client aws.HTTPClient) (aws.CredentialsProvider, error) {
-	base, err := o.own()
+func (o *Options) credentials(ctx context.Context, client aws.HTTPClient) (aws.CredentialsProvider, error) {
+	base, err := o.own(ctx)
 	if err != nil || o.RoleARN == "" {
 		return base, err
 	}
@@ -40,11 +40,11 @@ func (o *Options) credentials(client aws.HTTPClient) (aws.CredentialsProvider, e
 
 // own are the static credentials, or what the SDK's default chain finds in environment and
 // files, which it reads here and now. What it finds beyond, it asks for when first needed.
-func (o *Options) own() (aws.CredentialsProvider, error) {
+func (o *Options) own(ctx context.Context) (aws.CredentialsProvider, error) {
 	if o.AccessKeyID != "" {
 		return credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, ""), nil
 	}
-	c, err := config.LoadDefaultConfig(context.Background(), config.WithRegion(o.Region),
+	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.Region),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(credentialTimeout)))
 	if err != nil {
 		return nil, fmt.Errorf("find AWS credentials: %w", err)

@@ -91,7 +91,7 @@ func TestOwnCredentials(t *testing.T) {
 	})
 	t.Run("a profile that isn't there", func(t *testing.T) {
 		t.Setenv("AWS_PROFILE", "nobody")
-		_, err := NewSource(Options{Name: "aws", Region: "eu-west-1"})
+		_, err := NewSource(t.Context(), Options{Name: "aws", Region: "eu-west-1"})
 		require.ErrorContains(t, err, "find AWS credentials")
 	})
 }

@@ -399,7 +399,7 @@ func (f *fake) source(t *testing.T, set ...func(*Options)) *Source {
 	for _, f := range set {
 		f(&o)
 	}
-	s, err := NewSource(o)
+	s, err := NewSource(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -41,10 +41,13 @@ func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseL
 
 // web is the HTTP client under the SDK. It looks at answers before the SDK believes them,
 // which takes an empty body and any JSON object for an empty list.
-type web struct{ http.Client }
+type web struct {
+	http.Client
+	limit int64 // of bytes of one answer
+}
 
 func newWeb(pool *http.Transport, timeout time.Duration) *web {
-	return &web{http.Client{Transport: pool, CheckRedirect: refuseRedirects, Timeout: timeout}}
+	return &web{Client: http.Client{Transport: pool, CheckRedirect: refuseRedirects, Timeout: timeout}, limit: maxAnswer}
 }
 
 // Do implements the SDK's HTTPClient.
@@ -59,7 +62,7 @@ func (w *web) Do(r *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-	body, err := checked(target, resp.Body)
+	body, err := checked(target, resp.Body, w.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +76,12 @@ type limited struct {
 	io.Closer
 }
 
-var errTooLarge = errors.New("it is larger than 64 MiB")
+var errTooLarge = errors.New("it is larger than the bound")
 
 // checked reads an answer that says it is well. Pages of tables are reduced on the way: most
 // of them are columns.
-func checked(target string, r io.Reader) ([]byte, error) {
-	bounded := &io.LimitedReader{R: r, N: maxAnswer + 1}
+func checked(target string, r io.Reader, limit int64) ([]byte, error) {
+	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	if strings.HasSuffix(target, ".GetTables") {
 		body, err := reduce(bounded)
 		return body, unread(bounded, err)

@@ -30,12 +30,12 @@ var _ metastore.Source = (*Source)(nil)
 // NewSource makes a source. It fails where an option is missing or contradicts another, or
 // where the files that hold the process's own credentials can't be read; it asks nothing over
 // the network. The error holds no secret.
-func NewSource(o Options) (*Source, error) {
+func NewSource(ctx context.Context, o Options) (*Source, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
 	}
 	pool := newPool()
-	provider, err := o.credentials(newWeb(pool, credentialTimeout))
+	provider, err := o.credentials(ctx, newWeb(pool, credentialTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
 	}

@@ -78,7 +78,7 @@ func TestConformance(t *testing.T) {
 			f := newFake(t)
 			dir, set := storage(t)
 			f.fill(t, dir, c)
-			s, err := NewSource(Options{Region: "eu-west-1", Endpoint: f.url, AccessKeyID: keyID, SecretAccessKey: secret, CallsPerSecond: 100_000})
+			s, err := NewSource(t.Context(), Options{Region: "eu-west-1", Endpoint: f.url, AccessKeyID: keyID, SecretAccessKey: secret, CallsPerSecond: 100_000})
 			require.NoError(t, err)
 			return catalog(t, s, set)
 		},
@@ -309,14 +309,14 @@ func TestOptions(t *testing.T) {
 	} {
 		o := Options{Name: "aws", Region: "eu-west-1", AccessKeyID: keyID, SecretAccessKey: secret}
 		set(&o)
-		_, err := NewSource(o)
+		_, err := NewSource(t.Context(), o)
 		require.ErrorContains(t, err, text)
 		require.ErrorContains(t, err, "mount 'aws': ")
 		require.NotContains(t, err.Error(), "hunter2")
 		require.NotContains(t, err.Error(), secret)
 	}
 	for _, id := range []string{account, account + ":s3tablescatalog/bucket", account + ":redshift/db", "s3tablescatalog/b"} {
-		_, err := NewSource(Options{Region: "us-gov-west-1", CatalogID: id, AccessKeyID: keyID, SecretAccessKey: secret})
+		_, err := NewSource(t.Context(), Options{Region: "us-gov-west-1", CatalogID: id, AccessKeyID: keyID, SecretAccessKey: secret})
 		require.NoError(t, err, id)
 	}
 }
@@ -467,7 +467,7 @@ func TestPaging(t *testing.T) {
 	f.link("alink", partner, "dense", "")
 	f.databaseIn(partner, "dense", map[string]any{}).tables = d.tables
 	s := f.source(t)
-	for _, size := range []int{0, 1, 7, 99, 100, 101, 437, 1000, 5000} {
+	for _, size := range []int{0, 17, 99, 100, 101, 437, 1000} {
 		for _, follows := range []bool{true, false} {
 			f.mu.Lock()
 			f.follows = follows
