@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
+	"piedmont/mounts/mounttest"
 	"piedmont/mounts/rest"
 )
 
@@ -94,6 +95,24 @@ func TestOAuthWrongSecret(t *testing.T) {
 	require.Contains(t, err.Error(), "credential")
 	require.NotContains(t, err.Error(), "s3cretwrong", "not in the log either")
 	require.Zero(t, u.count("GET config"))
+}
+
+// An upstream that repeats the credential it was sent doesn't get it into our log.
+func TestUpstreamRepeatsTheCredential(t *testing.T) {
+	u := withTable(t, func(u *upstream) { u.secret = secret })
+	log := mounttest.Log(t, secret)
+	c := u.mount()
+	load(t, c, table)
+	u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		words := "no such credential: " + r.Header.Get("Authorization") + r.PostFormValue("client_secret")
+		says(401, fmt.Sprintf(`{"error":{"message":%q,"type":%q,"code":401}}`, words, words))(w, r)
+		return true
+	})
+	for op, err := range reading(t.Context(), c) {
+		require.Equal(t, mounts.Unavailable, checkError(t, err), op)
+		require.ErrorContains(t, err, "[credential]")
+		log.Error("the request failed", "error", err)
+	}
 }
 
 func TestTokenAnswersThatAreNone(t *testing.T) {

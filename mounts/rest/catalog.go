@@ -11,6 +11,7 @@ import (
 
 	"piedmont/cache"
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // Catalog is an upstream catalog as a Mount. It can only be read.
@@ -20,21 +21,24 @@ type Catalog struct {
 	base      *url.URL
 	warehouse string
 	client    *client
-	timeout   time.Duration
+	guard     *guard.Guard
+	patience  time.Duration
 	freshFor  time.Duration
 	documents *Documents
 	storage   func(string) (string, bool)
 	now       func() time.Time
 	log       *slog.Logger
 
-	known   atomic.Pointer[settings]
-	asking  cache.Flight[struct{}, *settings]
-	loading cache.Flight[DocumentKey, *Entry]
-	skipped atomic.Uint64
+	known    atomic.Pointer[settings]
+	hasViews atomic.Bool // the upstream didn't say so, but answered as one that has
+	asking   cache.Flight[struct{}, *settings]
+	loading  cache.Flight[DocumentKey, *Entry]
+	skipped  atomic.Uint64
 }
 
 var (
 	_ mounts.Mount         = (*Catalog)(nil)
+	_ mounts.ViewReader    = (*Catalog)(nil)
 	_ mounts.HealthChecker = (*Catalog)(nil)
 )
 
@@ -47,9 +51,12 @@ func New(o Options) (*Catalog, error) {
 		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
 	}
 	c := &Catalog{
-		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, timeout: o.Timeout, freshFor: o.FreshFor,
+		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, freshFor: o.FreshFor,
 		documents: o.Documents, storage: o.Storage, now: o.Now, log: o.Logger,
-		client: newClient(o.Timeout, o.MaxResponseBytes),
+		client: newClient(o), guard: guard.New(o.Guard),
+		// A little longer than the guard: what hung to the end shall be counted by it as the
+		// upstream's failure, not as callers who went away.
+		patience: o.Guard.Timeout + o.Guard.Timeout/10,
 	}
 	c.client.auth = o.authorizer(c.client, base)
 	return c, nil
@@ -69,16 +76,17 @@ func (c *Catalog) Close() error {
 	return nil
 }
 
-// Health asks the upstream for its configuration, which is used from then on.
+// Health asks the upstream for its configuration, which is used from then on. It counts for
+// the guard as any other call does.
 func (c *Catalog) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	_, err := c.fetchSettings(ctx)
+	_, err := guarded(ctx, c, "health", "", c.fetchSettings)
 	return c.fail("health", "", err)
 }
 
 // Stats are counts since the catalog was made.
 type Stats struct {
+	// Guard is how the upstream was asked. A call may be several requests.
+	Guard guard.Stats
 	// Requests sent to the upstream, those for tokens included.
 	Requests uint64
 	// Skipped are names in lists that break our rules, so that nobody could ask for them.
@@ -87,5 +95,5 @@ type Stats struct {
 
 // Stats reads the counts.
 func (c *Catalog) Stats() Stats {
-	return Stats{Requests: c.client.requests.Load(), Skipped: c.skipped.Load()}
+	return Stats{Guard: c.guard.Stats(), Requests: c.client.requests.Load(), Skipped: c.skipped.Load()}
 }

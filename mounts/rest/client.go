@@ -9,16 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// maxConnections bounds the questions to one upstream that are under way; others wait
-	// for their turn until their time is over.
-	maxConnections = 32
-	idleTimeout    = 90 * time.Second
+	idleTimeout = 90 * time.Second
 	// maxHeader bounds the header of an answer.
 	maxHeader = 256 << 10
 	agent     = "Piedmont"
@@ -30,22 +28,22 @@ type client struct {
 	http     *http.Client
 	auth     authorizer
 	limit    int64
+	now      func() time.Time
 	requests atomic.Uint64
 }
 
 // newClient takes no proxy from the environment: which way a credential goes is not for
 // the shell that happened to start the process to say. HTTP/1.1 alone, since with one
-// connection for all a single stalled stream could stop the others, and the bound on
-// connections would bound nothing.
-func newClient(timeout time.Duration, limit int64) *client {
-	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}
+// connection for all a single stalled stream could stop the others. How many connections
+// there are the guard bounds.
+func newClient(o Options) *client {
+	dialer := &net.Dialer{Timeout: o.Timeout, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	return &client{limit: limit, http: &http.Client{
+	return &client{limit: o.MaxResponseBytes, now: o.Now, http: &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: timeout, Protocols: protocols,
-			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
-			MaxResponseHeaderBytes: maxHeader,
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.Timeout, Protocols: protocols,
+			MaxIdleConnsPerHost: o.Guard.Concurrency, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeader,
 			// An upstream nearby takes longer to pack an answer than to send it plain.
 			DisableCompression: true,
 		},
@@ -88,7 +86,48 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 		return &answer{etag: resp.Header.Get("ETag"), body: body}, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what there is of it: the status says enough
-	return nil, parseError(resp.StatusCode, body)
+	refused := parseError(resp.StatusCode, redact(body, resp.Request, q))
+	refused.retryAfter = retryAfter(resp, c.now())
+	return nil, refused
+}
+
+// redact takes out of an error body what was sent as a credential: its words go to our log,
+// and some servers repeat what they didn't like.
+func redact(body []byte, r *http.Request, q question) []byte {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	for _, secret := range []string{token, q.form.Get("client_secret")} {
+		if secret != "" {
+			body = bytes.ReplaceAll(body, []byte(secret), []byte("[credential]"))
+		}
+	}
+	return body
+}
+
+// How long an upstream that asks for time is left alone, whatever it says: after a 429
+// without a word for a second.
+const (
+	minRetryAfter = time.Second
+	maxRetryAfter = time.Hour
+)
+
+// retryAfter is how long the upstream asked to be left alone (RFC 9110, 10.2.3: seconds or a
+// date); 0 where it didn't.
+func retryAfter(resp *http.Response, now time.Time) time.Duration {
+	limited := resp.StatusCode == http.StatusTooManyRequests
+	if !limited && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	var wait time.Duration
+	header := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		wait = at.Sub(now)
+	}
+	if limited {
+		wait = max(wait, minRetryAfter)
+	}
+	return min(max(wait, 0), maxRetryAfter)
 }
 
 // send asks once more where the credential wasn't accepted and another can be had.

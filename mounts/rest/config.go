@@ -20,6 +20,9 @@ const (
 	listTables     = "GET /v1/{prefix}/namespaces/{namespace}/tables"
 	loadTable      = "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"
 	tableExists    = "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}"
+	listViews      = "GET /v1/{prefix}/namespaces/{namespace}/views"
+	loadView       = "GET /v1/{prefix}/namespaces/{namespace}/views/{view}"
+	viewExists     = "HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}"
 )
 
 // settings is what the upstream's configuration says, as far as we use it. It never
@@ -30,6 +33,7 @@ type settings struct {
 	plain     string // decoded
 	oauth     string // where tokens come from, if it said
 	offers    map[string]bool
+	silent    bool     // it doesn't say whether it has views
 	ignored   []string // overrides that lead to another host
 }
 
@@ -43,7 +47,7 @@ func (c *Catalog) settings(ctx context.Context) (*settings, error) {
 		if s := c.known.Load(); s != nil {
 			return s, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, c.timeout)
+		ctx, cancel := context.WithTimeout(ctx, c.guard.Timeout())
 		defer cancel()
 		return c.fetchSettings(ctx)
 	})
@@ -80,13 +84,23 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 // needs is the settings for an operation that the upstream must offer.
 func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error) {
 	s, err := c.settings(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil && !s.offers[endpoint] {
+		err = errNotOffered
 	}
-	if !s.offers[endpoint] {
-		return nil, &fault{kind: mounts.Unsupported, text: "does not offer this operation"}
+	return s, err
+}
+
+var errNotOffered = &fault{kind: mounts.Unsupported, text: "does not offer this operation"}
+
+// loads is nil where the upstream may be asked for that.
+func (s *settings) loads(o object) error {
+	switch {
+	case o.form == view && !s.offers[loadView] && !s.silent:
+		return errNoViews
+	case o.form != view && !s.offers[loadTable]:
+		return errNotOffered
 	}
-	return s, nil
+	return nil
 }
 
 // parseConfig reads a CatalogConfig. Keys that we don't use may have any value.
@@ -119,12 +133,15 @@ func parseConfig(body []byte, base *url.URL) (*settings, error) {
 	}
 	s := &settings{}
 	if raw, _ := o.Get("endpoints"); !rawjson.IsNull(raw) {
-		s.offers, err = parseEndpoints(raw)
+		if s.offers, err = parseEndpoints(raw); err != nil {
+			return nil, err
+		}
 	} else {
-		s.offers = defaultEndpoints()
-	}
-	if err != nil {
-		return nil, err
+		supported, err := get("view-endpoints-supported")
+		if err != nil {
+			return nil, err
+		}
+		s.offers, s.silent = defaultEndpoints(supported == "true"), supported == ""
 	}
 	return s, s.fill(base, get)
 }
@@ -238,7 +255,10 @@ func parseEndpoints(raw []byte) (map[string]bool, error) {
 }
 
 // defaultEndpoints are those of an upstream that names none (the spec's list, as far as
-// we use it): no HEAD is among them.
-func defaultEndpoints() map[string]bool {
-	return map[string]bool{listNamespaces: true, loadNamespace: true, listTables: true, loadTable: true}
+// we use it): no HEAD is among them, and views only where the key says so that clients have
+// for that.
+func defaultEndpoints(views bool) map[string]bool {
+	return map[string]bool{
+		listNamespaces: true, loadNamespace: true, listTables: true, loadTable: true, listViews: views, loadView: views,
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/mounttest"
 	"piedmont/mounts/rest"
 )
@@ -34,7 +35,7 @@ func TestOptions(t *testing.T) {
 		change(&o)
 		c, err := rest.New(o)
 		require.NoError(t, err, name)
-		require.Zero(t, c.Stats(), "New asks nothing")
+		require.Equal(t, rest.Stats{Guard: guard.Stats{Breaker: "closed"}}, c.Stats(), "New asks nothing")
 		require.NoError(t, c.Close())
 	}
 	for name, change := range map[string]func(*rest.Options){
@@ -200,7 +201,14 @@ func TestUnknownWarehouse(t *testing.T) {
 func TestEndpointsAreHonoured(t *testing.T) {
 	u := withTable(t, func(u *upstream) { u.endpoints = []string{"POST /v1/{prefix}/namespaces"} })
 	for op, err := range reading(t.Context(), u.mount()) {
-		require.Equal(t, mounts.Unsupported, checkError(t, err), op)
+		switch op {
+		case "ListViews":
+			require.NoError(t, err)
+		case "LoadView", "ViewExists":
+			require.Equal(t, mounts.NoSuchView, checkError(t, err), op)
+		default:
+			require.Equal(t, mounts.Unsupported, checkError(t, err), op)
+		}
 	}
 	require.Equal(t, map[string]int{"GET config": 1}, u.calls)
 
@@ -227,12 +235,12 @@ func TestConfigIsAskedAgain(t *testing.T) {
 	sick.Store(false)
 	load(t, c, table)
 	load(t, c, table)
-	require.Equal(t, 3, u.count("GET config"))
+	require.Equal(t, 7, u.count("GET config"), "three tries of each call, and one that got it")
 
 	u.prefix = "moved"
 	require.Equal(t, mounts.BadGateway, kindOfLoad(t, c), "under the old prefix there is nothing any more")
 	load(t, c, table)
-	require.Equal(t, 4, u.count("GET config"))
+	require.Equal(t, 8, u.count("GET config"))
 }
 
 // Callers share one question for the configuration.

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/mounttest"
 	"piedmont/mounts/rest"
 )
 
 // The suite, against upstreams of different habits.
 func TestConformance(t *testing.T) {
-	withoutHead := slices.DeleteFunc(slices.Clone(allEndpoints), func(e string) bool { return e[0] == 'H' })
 	for name, c := range map[string]struct {
 		upstream func(*upstream)
 		mount    func(*rest.Options)
@@ -24,16 +24,20 @@ func TestConformance(t *testing.T) {
 		"pages":           {func(u *upstream) { u.pageSize = 3 }, func(*rest.Options) {}},
 		"no tags":         {func(u *upstream) { u.etags = false }, func(*rest.Options) {}},
 		"no endpoints":    {func(u *upstream) { u.endpoints = nil }, func(*rest.Options) {}},
-		"no head":         {func(u *upstream) { u.endpoints = withoutHead }, func(*rest.Options) {}},
+		"no head":         {func(u *upstream) { u.endpoints = withoutHead() }, func(*rest.Options) {}},
+		"no views":        {func(u *upstream) { u.endpoints = tableEndpoints() }, func(*rest.Options) {}},
+		"no modes":        {func(u *upstream) { u.modes = false }, func(*rest.Options) {}},
+		"one at a time":   {func(*upstream) {}, func(o *rest.Options) { o.Guard.Concurrency = 1 }},
 		"prefix":          {func(u *upstream) { u.prefix = "arn%3Aaws%2Fx/second" }, func(*rest.Options) {}},
 		"dots separate":   {func(u *upstream) { u.separator = "%2E" }, func(*rest.Options) {}},
 		"dollar separate": {func(u *upstream) { u.separator = "%24" }, func(*rest.Options) {}},
-		"oauth":           {func(u *upstream) { u.secret = "s:3cret" }, func(*rest.Options) {}},
+		"oauth":           {func(u *upstream) { u.secret = "s:s3cret" }, func(*rest.Options) {}},
 		"fresh for":       {func(u *upstream) { u.pageSize = 2 }, func(o *rest.Options) { o.FreshFor = time.Minute }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := newUpstream(t, c.upstream)
+			var stats func() guard.Stats
 			mounttest.Run(t, mounttest.Suite{
 				Open: func(t *testing.T, content mounttest.Content) mounts.Mount {
 					u.fill(content)
@@ -47,6 +51,7 @@ func TestConformance(t *testing.T) {
 					c.mount(&o)
 					m, err := rest.New(o)
 					require.NoError(t, err)
+					stats = func() guard.Stats { return m.Stats().Guard }
 					return m
 				},
 				Nested: true, Names: slices.DeleteFunc(mounttest.AwkwardNames(), func(name string) bool {
@@ -54,6 +59,8 @@ func TestConformance(t *testing.T) {
 				}),
 			})
 			require.Equal(t, 1, u.count("GET config")-1, "asked once, and once by Health")
+			require.Zero(t, stats().Failed)
+			require.Zero(t, stats().UnderWay+stats().Waiting)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"piedmont/cache"
 	"piedmont/cache/rawjson"
@@ -20,6 +21,7 @@ const (
 	typeNoNamespace    = "NoSuchNamespaceException"
 	typeNoTable        = "NoSuchTableException"
 	typeNoIcebergTable = "NoSuchIcebergTableException"
+	typeNoView         = "NoSuchViewException"
 	typeNoFile         = "NotFoundException"
 )
 
@@ -29,6 +31,8 @@ type statusError struct {
 	status  int
 	typ     string // error.type of the body; empty where it isn't Iceberg's error body
 	message string
+
+	retryAfter time.Duration // how long it asked to be left alone
 }
 
 // Error quotes the upstream: it may have written anything.
@@ -55,6 +59,43 @@ func clip(s string) string {
 func absent(err error, types ...string) bool {
 	s, ok := err.(*statusError) //nolint:errorlint // see above
 	return ok && s.status == http.StatusNotFound && slices.Contains(types, s.typ)
+}
+
+// missing says whether the upstream itself said that there is no such object.
+func (o object) missing(err error) bool {
+	if errors.Is(err, errOtherName) {
+		return true
+	}
+	if o.form == view {
+		return absent(err, typeNoView, typeNoNamespace) || errors.Is(err, errNoViews)
+	}
+	return absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable)
+}
+
+func (o object) noun() string {
+	if o.form == view {
+		return "view"
+	}
+	return "table"
+}
+
+// failObject is the error of an operation on a table or view: nil stays nil.
+func (c *Catalog) failObject(op string, o object, err error) error {
+	name := o.id.String()
+	switch {
+	case o.missing(err) && o.form == view:
+		return &mounts.Error{Kind: mounts.NoSuchView, Op: op, Name: name, Err: err}
+	case absent(err, typeNoIcebergTable):
+		return &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name, Detail: "Table does not exist: {name} is not an Iceberg table", Err: err}
+	case o.missing(err):
+		return &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name, Err: err}
+	case absent(err, typeNoFile):
+		return &mounts.Error{
+			Kind: mounts.NotFound, Op: op, Name: name,
+			Detail: "The metadata file of {name} is gone: the catalog behind " + describe(c.name) + " can't find it", Err: err,
+		}
+	}
+	return c.fail(op, name, err)
 }
 
 // untypedMissing is a 404 of something that is no catalog: a route in between, or a
@@ -88,17 +129,23 @@ func broken(text string, cause error) error {
 	return &fault{kind: mounts.BadGateway, text: text, err: cause}
 }
 
-// fail is the error of an operation on an object: nil stays nil, a *mounts.Error stays
-// what it is. The detail names the mount, never the upstream's host or words.
+// fail is the error of an operation on an object: nil stays nil, an error of the guard keeps
+// its kind and words. The detail names the mount, never the upstream's host or words.
 func (c *Catalog) fail(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e := (*mounts.Error)(nil); errors.As(err, &e) {
-		return err
+	if e, ok := err.(*mounts.Error); ok { //nolint:errorlint // only the guard's own have words already
+		named := *e
+		named.Op, named.Name = op, name
+		return &named
 	}
 	kind, text := classify(err)
-	return &mounts.Error{Kind: kind, Op: op, Name: name, Detail: "The catalog behind " + describe(c.name) + " " + text, Err: err}
+	e := &mounts.Error{Kind: kind, Op: op, Name: name, Detail: "The catalog behind " + describe(c.name) + " " + text, Err: err}
+	if s := (*statusError)(nil); errors.As(err, &s) {
+		e.RetryAfter = s.retryAfter
+	}
+	return e
 }
 
 func classify(err error) (mounts.Kind, string) {

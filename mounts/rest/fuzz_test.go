@@ -26,7 +26,7 @@ func FuzzConfig(f *testing.F) {
 		if s.plain == "" || s.separator == "" || s.offers == nil {
 			t.Fatalf("%q: %+v", body, s)
 		}
-		address := s.table(mounts.Namespace{"a/b", "..c"}.Table("d?e#f"))
+		address := s.object(object{id: mounts.Namespace{"a/b", "..c"}.Table("d?e#f")})
 		u, err := url.Parse(address)
 		if err != nil {
 			t.Fatalf("%q leads to %q: %v", body, address, err)
@@ -129,7 +129,7 @@ func FuzzError(f *testing.F) {
 		if e.typ != "" && !json.Valid(body) {
 			t.Fatalf("%q has the type %q", body, e.typ)
 		}
-		if status != 404 && (noTable(e) || absent(e, typeNoFile, typeNoNamespace)) {
+		if status != 404 && (object{}.missing(e) || object{form: view}.missing(e) || absent(e, typeNoFile, typeNoNamespace)) {
 			t.Fatalf("%d %q is an absence", status, body)
 		}
 		if !utf8.ValidString(e.Error()) || strings.ContainsAny(e.Error(), "\r\n") {

@@ -17,36 +17,43 @@ const maxToken = 4 << 10
 // time and with its tokens. An upstream that doesn't page answers all at once, however
 // many were asked for. Names that break our rules are left out and counted.
 func (c *Catalog) ListNamespaces(ctx context.Context, _ mounts.Caller, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	children, next, err := c.namespaces(ctx, parent, p)
+	const op = "listNamespaces"
+	l, err := guarded(ctx, c, op, parent.String(), func(ctx context.Context) (page[mounts.Namespace], error) {
+		return c.namespaces(ctx, parent, p)
+	})
 	if err != nil {
-		return nil, "", c.failNamespace("listNamespaces", parent, err)
+		return nil, "", c.failNamespace(op, parent, err)
 	}
-	return children, next, nil
+	return l.names, l.next, nil
 }
 
-func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
+// page is one page of a list.
+type page[T any] struct {
+	names []T
+	next  string
+}
+
+func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mounts.Page) (l page[mounts.Namespace], err error) {
 	s, err := c.needs(ctx, listNamespaces)
 	if err != nil {
-		return nil, "", err
+		return l, err
 	}
 	address := s.namespaces() + pageQuery(p)
 	if s.holdsSeparator(parent) {
-		return nil, "", errParent
+		return l, errParent
 	}
 	if !parent.IsRoot() {
 		address += "&parent=" + s.parent(parent)
 	}
 	elements, next, err := c.list(ctx, s, parent, p, address, "namespaces")
 	if err != nil {
-		return nil, "", err
+		return l, c.noticed(err)
 	}
-	children := make([]mounts.Namespace, 0, len(elements))
+	l = page[mounts.Namespace]{names: make([]mounts.Namespace, 0, len(elements)), next: next}
 	for _, e := range elements {
 		n, err := parseLevels(e)
 		if err != nil {
-			return nil, "", broken("gave an answer that is no list of namespaces", err)
+			return l, broken("gave an answer that is no list of namespaces", err)
 		}
 		if len(n) != len(parent)+1 || !n.HasPrefix(parent) {
 			continue // SeaweedFS 4.48 lists nested ones at the top level too
@@ -55,9 +62,9 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 			c.skipped.Add(1)
 			continue
 		}
-		children = append(children, n)
+		l.names = append(l.names, n)
 	}
-	return children, next, nil
+	return l, nil
 }
 
 // errParent: in ?parent= the separator isn't escaped, so that the upstream would list
@@ -69,29 +76,32 @@ func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Name
 	if n.IsRoot() {
 		return nil, "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	tables, next, err := c.tables(ctx, n, p)
+	const op = "listTables"
+	l, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (l page[mounts.Identifier], err error) {
+		s, err := c.needs(ctx, listTables)
+		if err != nil {
+			return l, err
+		}
+		l, err = c.identifiers(ctx, s, n, p, s.tables(n))
+		return l, c.noticed(err)
+	})
 	if err != nil {
-		return nil, "", c.failNamespace("listTables", n, err)
+		return nil, "", c.failNamespace(op, n, err)
 	}
-	return tables, next, nil
+	return l.names, l.next, nil
 }
 
-func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
-	s, err := c.needs(ctx, listTables)
+// identifiers lists the tables or views of a namespace at an address.
+func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespace, p mounts.Page, address string) (l page[mounts.Identifier], err error) {
+	elements, next, err := c.list(ctx, s, n, p, address+pageQuery(p), "identifiers")
 	if err != nil {
-		return nil, "", err
+		return l, err
 	}
-	elements, next, err := c.list(ctx, s, n, p, s.tables(n)+pageQuery(p), "identifiers")
-	if err != nil {
-		return nil, "", err
-	}
-	tables := make([]mounts.Identifier, 0, len(elements))
+	l = page[mounts.Identifier]{names: make([]mounts.Identifier, 0, len(elements)), next: next}
 	for _, e := range elements {
 		id, err := parseIdentifier(e)
 		if err != nil {
-			return nil, "", broken("gave an answer that is no list of tables", err)
+			return l, broken("gave an answer that is no list of names", err)
 		}
 		if !id.Namespace.Equal(n) {
 			continue
@@ -100,9 +110,9 @@ func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page)
 			c.skipped.Add(1)
 			continue
 		}
-		tables = append(tables, id)
+		l.names = append(l.names, id)
 	}
-	return tables, next, nil
+	return l, nil
 }
 
 // list asks for one page of what is in n. An empty one is believed only of a namespace
@@ -113,7 +123,7 @@ func (c *Catalog) list(ctx context.Context, s *settings, n mounts.Namespace, p m
 	}
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxList})
 	if err != nil {
-		return nil, "", c.noticed(err)
+		return nil, "", err
 	}
 	elements, next, err := parseList(got.body, key)
 	if err == nil {
@@ -133,14 +143,15 @@ func (c *Catalog) LoadNamespace(ctx context.Context, _ mounts.Caller, n mounts.N
 	if n.IsRoot() {
 		return map[string]string{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	s, err := c.needs(ctx, loadNamespace)
-	if err != nil {
-		return nil, c.fail("loadNamespaceMetadata", n.String(), err)
-	}
-	properties, err := c.properties(ctx, s, n)
-	return properties, c.failNamespace("loadNamespaceMetadata", n, err)
+	const op = "loadNamespaceMetadata"
+	properties, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (map[string]string, error) {
+		s, err := c.needs(ctx, loadNamespace)
+		if err != nil {
+			return nil, err
+		}
+		return c.properties(ctx, s, n)
+	})
+	return properties, c.failNamespace(op, n, err)
 }
 
 // properties also makes sure that the upstream calls the namespace what we do.
@@ -169,9 +180,15 @@ func (c *Catalog) certain(ctx context.Context, s *settings, n mounts.Namespace) 
 	if !s.ambiguous(n) {
 		return nil
 	}
+	if !s.offers[loadNamespace] {
+		return errUncertain
+	}
 	_, err := c.properties(ctx, s, n)
 	return err
 }
+
+// errUncertain: what the upstream would read there can't be found out.
+var errUncertain = &fault{kind: mounts.Unsupported, text: "can't be asked for a name with a dot or its separator of levels: it does not offer to look at namespaces"}
 
 // noticed forgets the configuration after a 404 that isn't a catalog's: the prefix may
 // have changed, so the next call asks anew.

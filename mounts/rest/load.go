@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,14 +12,36 @@ import (
 	"piedmont/mounts"
 )
 
-// Documents keeps the tables that mounts loaded last.
+// Documents keeps the tables and views that mounts loaded last.
 type Documents = cache.Cache[DocumentKey, *Entry]
 
-// DocumentKey names a table: which mount, by an identity that each Catalog makes up anew,
-// and the table's name in it.
-type DocumentKey struct{ Mount, Table string }
+// DocumentKey names what was loaded: of which mount, by an identity that each Catalog makes
+// up anew, under which name in it, and in which form.
+type DocumentKey struct {
+	Mount, Name string
+	form        form
+}
 
-// Entry is a table as the upstream answered it last. It never changes.
+// form is what an upstream is asked for under a name. Answers to one are none to another.
+type form uint8
+
+const (
+	whole form = iota // a table
+	refs              // a table with those snapshots alone that branches and tags name
+	view
+)
+
+// object is what a load is about.
+type object struct {
+	id   mounts.Identifier
+	form form
+}
+
+func (c *Catalog) key(o object) DocumentKey {
+	return DocumentKey{Mount: c.identity, Name: o.id.Namespace.Encode() + mounts.Separator + o.id.Name, form: o.form}
+}
+
+// Entry is a table or view as the upstream answered it last. It never changes.
 type Entry struct {
 	etag     string // verbatim; empty where the upstream gives none
 	location string // of the metadata
@@ -32,7 +53,7 @@ type Entry struct {
 // NewDocuments makes a cache of at most maxBytes.
 func NewDocuments(maxBytes int64) *Documents {
 	return cache.New(maxBytes, func(k DocumentKey, e *Entry) int64 {
-		return e.document.Size() + int64(len(k.Mount)+len(k.Table)+len(e.etag)+len(e.location)+len(e.version))
+		return e.document.Size() + int64(len(k.Mount)+len(k.Name)+len(e.etag)+len(e.location)+len(e.version))
 	})
 }
 
@@ -42,33 +63,21 @@ func NewDocuments(maxBytes int64) *Documents {
 // Unavailable or Timeout where the upstream didn't answer or refused our credential.
 func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
 	const op = "loadTable"
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	began := c.now()
-	e, err := c.entry(ctx, id, o.NoCache)
-	switch {
-	case noTable(err):
-		return nil, noSuchTable(op, id, err)
-	case absent(err, typeNoFile):
-		return nil, &mounts.Error{
-			Kind: mounts.NotFound, Op: op, Name: id.String(),
-			Detail: "The metadata file of {name} is gone: the catalog behind " + describe(c.name) + " can't find it", Err: err,
-		}
-	case err != nil:
-		return nil, c.fail(op, id.String(), err)
+	what := object{id: id, form: whole}
+	if o.Snapshots == mounts.SnapshotsRefs {
+		what.form = c.refsForm(id)
 	}
-	t := &mounts.Table{MetadataLocation: e.location, Version: e.version}
-	if c.freshFor > 0 && e.asked.Before(began) {
-		t.Asked = e.asked
+	e, err := c.entry(ctx, op, what, o.NoCache)
+	if err != nil {
+		return nil, c.failObject(op, what, err)
 	}
-	if c.storage != nil {
-		t.Storage, _ = c.storage(e.location)
+	t := c.table(e, began)
+	if o.Snapshots == mounts.SnapshotsAll {
+		return t, nil
 	}
 	t.Metadata = func(context.Context) (mounts.Document, error) {
-		if o.Snapshots == mounts.SnapshotsAll {
-			return e.document, nil
-		}
-		reduced, err := e.document.Refs()
+		reduced, err := e.document.Refs() // of an upstream that knows no modes, too
 		if err != nil {
 			return nil, c.fail(op, id.String(), broken("gave a document whose snapshots can't be read", err))
 		}
@@ -77,73 +86,88 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	return t, nil
 }
 
-// noTable says whether the upstream itself said that there is no such table.
-func noTable(err error) bool {
-	return absent(err, typeNoTable, typeNoNamespace, typeNoIcebergTable) || errors.Is(err, errOtherName)
+// refsForm is how to ask for a table of which only some snapshots are wanted. Where it is
+// known whole a 304 is all it takes, and who wants it whole has it at hand.
+func (c *Catalog) refsForm(id mounts.Identifier) form {
+	if _, ok := c.documents.Get(c.key(object{id: id, form: whole})); ok {
+		return whole
+	}
+	return refs
 }
 
-// noSuchTable says why, where the table isn't of Iceberg.
-func noSuchTable(op string, id mounts.Identifier, cause error) error {
-	e := &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: id.String(), Err: cause}
-	if absent(cause, typeNoIcebergTable) {
-		e.Detail = "Table does not exist: {name} is not an Iceberg table"
+// table is what an operation that began at that time answers of an entry.
+func (c *Catalog) table(e *Entry, began time.Time) *mounts.Table {
+	t := &mounts.Table{MetadataLocation: e.location, Version: e.version}
+	if c.freshFor > 0 && e.asked.Before(began) {
+		t.Asked = e.asked
 	}
-	return e
+	if c.storage != nil {
+		t.Storage, _ = c.storage(e.location)
+	}
+	t.Metadata = func(context.Context) (mounts.Document, error) { return e.document, nil }
+	return t
 }
 
 // TableExists asks by HEAD where the upstream offers it. A 404 to that has no body, so a
 // load says whether the table or the route is missing. A table exists also where its
 // metadata file is gone.
 func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
-	const op = "tableExists"
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	found, err := c.head(ctx, id)
+	return c.exists(ctx, "tableExists", object{id: id, form: whole}, tableExists)
+}
+
+func (c *Catalog) exists(ctx context.Context, op string, o object, endpoint string) error {
+	found, err := guarded(ctx, c, op, o.id.String(), func(ctx context.Context) (bool, error) { return c.head(ctx, o, endpoint) })
 	if found {
 		return nil
 	}
 	if err == nil {
-		_, err = c.entry(ctx, id, false)
+		_, err = c.entry(ctx, op, o, false)
 	}
-	switch {
-	case absent(err, typeNoFile):
+	if absent(err, typeNoFile) {
 		return nil
-	case noTable(err):
-		return noSuchTable(op, id, err)
 	}
-	return c.fail(op, id.String(), err)
+	return c.failObject(op, o, err)
 }
 
 // head is false where a load must decide.
-func (c *Catalog) head(ctx context.Context, id mounts.Identifier) (bool, error) {
+func (c *Catalog) head(ctx context.Context, o object, endpoint string) (bool, error) {
 	s, err := c.settings(ctx)
-	if err != nil || !s.offers[tableExists] {
+	if err != nil || !s.offers[endpoint] {
 		return false, err
 	}
-	if err := c.certain(ctx, s, id.Namespace); err != nil {
+	if err := c.certain(ctx, s, o.id.Namespace); err != nil {
 		return false, err
 	}
-	_, err = c.client.ask(ctx, question{method: http.MethodHead, url: s.table(id), limit: maxSmall})
+	_, err = c.client.ask(ctx, question{method: http.MethodHead, url: s.object(o), limit: maxSmall})
 	if untypedMissing(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// entry is the table by an answer that is as fresh as the mount promises, or of this moment.
-func (c *Catalog) entry(ctx context.Context, id mounts.Identifier, now bool) (*Entry, error) {
-	key := DocumentKey{Mount: c.identity, Table: id.Namespace.Encode() + mounts.Separator + id.Name}
-	if c.freshFor <= 0 || now {
-		return c.loading.DoFresh(ctx, key, func(ctx context.Context) (*Entry, error) { return c.load(ctx, key, id) })
+// entry is the table or view by an answer that is as fresh as the mount promises, or of this
+// moment.
+func (c *Catalog) entry(ctx context.Context, op string, o object, now bool) (*Entry, error) {
+	key := c.key(o)
+	load := func(ctx context.Context) (*Entry, error) {
+		return guarded(ctx, c, op, o.id.String(), func(ctx context.Context) (*Entry, error) { return c.load(ctx, key, o) })
 	}
-	if e, ok := c.fresh(key); ok {
-		return e, nil
+	remembers := c.freshFor > 0 && !now
+	if remembers {
+		if e, ok := c.fresh(key); ok {
+			return e, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	if !remembers {
+		return c.loading.DoFresh(ctx, key, load)
 	}
 	return c.loading.Do(ctx, key, func(ctx context.Context) (*Entry, error) {
 		if e, ok := c.fresh(key); ok { // another load ended since the look above
 			return e, nil
 		}
-		return c.load(ctx, key, id)
+		return load(ctx)
 	})
 }
 
@@ -152,27 +176,33 @@ func (c *Catalog) fresh(key DocumentKey) (*Entry, bool) {
 	return e, ok && c.now().Sub(e.asked) < c.freshFor
 }
 
-// load asks the upstream, with the tag of what is known. Its context is no caller's, so it
-// has a deadline of its own.
-func (c *Catalog) load(ctx context.Context, key DocumentKey, id mounts.Identifier) (*Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	s, err := c.needs(ctx, loadTable)
+// load asks the upstream, with the tag of what is known.
+func (c *Catalog) load(ctx context.Context, key DocumentKey, o object) (*Entry, error) {
+	s, err := c.settings(ctx)
+	if err == nil {
+		err = s.loads(o)
+	}
+	if err == nil {
+		err = c.certain(ctx, s, o.id.Namespace)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.certain(ctx, s, id.Namespace); err != nil {
-		return nil, err
+	q := question{method: http.MethodGet, url: s.object(o), limit: maxLoad}
+	if o.form == refs {
+		q.url += "?snapshots=refs"
 	}
-	q := question{method: http.MethodGet, url: s.table(id), limit: maxLoad}
 	known, _ := c.documents.Get(key)
 	if known != nil {
 		q.etag = known.etag
 	}
 	asked := c.now()
 	got, err := c.client.ask(ctx, q)
+	if o.form == view {
+		err = c.aboutViews(s, err)
+	}
 	if err != nil {
-		if noTable(err) || absent(err, typeNoFile) {
+		if o.missing(err) || absent(err, typeNoFile) {
 			c.documents.Remove(key)
 		}
 		return nil, c.noticed(err)
@@ -180,7 +210,7 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, id mounts.Identifie
 	e := known
 	if !got.unchanged {
 		if e, err = newEntry(got, known); err != nil {
-			return nil, broken("gave an answer that is no table", err)
+			return nil, broken("gave an answer that is no "+o.noun(), err)
 		}
 	}
 	if e == known && c.freshFor <= 0 {

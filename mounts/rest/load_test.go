@@ -20,14 +20,16 @@ import (
 var (
 	db    = mounts.Namespace{"db"}
 	table = db.Table("t")
+	aView = db.Table("v")
 )
 
-// withTable is an upstream with one table.
+// withTable is an upstream with one table and one view.
 func withTable(t *testing.T, set ...func(*upstream)) *upstream {
 	t.Helper()
 	u := newUpstream(t, set...)
 	u.createNamespace(db, map[string]string{"k": "v"})
 	u.write(table, 1)
+	u.writeView(aView, 1)
 	return u
 }
 
@@ -53,10 +55,11 @@ func checkError(t *testing.T, err error) mounts.Kind {
 	var e *mounts.Error
 	require.ErrorAs(t, err, &e)
 	require.NotEmpty(t, e.Op)
-	for _, secret := range []string{"127.0.0.1", "s3cret", "theirs", "http"} {
-		require.NotContains(t, e.Message(), secret)
+	for _, hidden := range []string{"127.0.0.1", "theirs", "http"} {
+		require.NotContains(t, e.Message(), hidden)
 	}
-	if e.Kind != mounts.NoSuchTable && e.Kind != mounts.NoSuchNamespace {
+	mounttest.NoSecrets(t, err.Error()+e.Message(), secret)
+	if e.Kind != mounts.NoSuchTable && e.Kind != mounts.NoSuchView && e.Kind != mounts.NoSuchNamespace {
 		require.Contains(t, e.Message(), "mount 'legacy'")
 	}
 	return e.Kind
@@ -82,16 +85,51 @@ func TestStorageProfile(t *testing.T) {
 	require.Equal(t, "lake", loaded.Storage)
 }
 
-func TestRefs(t *testing.T) {
-	u := withTable(t)
-	c := u.mount()
+func loadRefs(t *testing.T, c *rest.Catalog) (*mounts.Table, mounts.Document) {
+	t.Helper()
 	loaded, err := c.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{Snapshots: mounts.SnapshotsRefs})
 	require.NoError(t, err)
 	d, err := loaded.Metadata(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, string(d.Raw()), `"snapshots":[{"snapshot-id":2}]`)
-	_, all := load(t, c, table)
-	require.Contains(t, string(all.Raw()), `"snapshots":[{"snapshot-id":1},{"snapshot-id":2}]`)
+	return loaded, d
+}
+
+// Where only some snapshots are wanted the upstream is asked for these alone, unless the
+// whole table is known. The two forms don't take each other's place.
+func TestRefs(t *testing.T) {
+	for name, set := range map[string]func(*upstream){
+		"modes": func(*upstream) {}, "no modes": func(u *upstream) { u.modes = false }, "no tags": func(u *upstream) { u.etags = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := withTable(t, set)
+			var queries []string
+			u.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/tables/t") {
+					queries = append(queries, r.URL.RawQuery)
+				}
+				return false
+			})
+			c := u.mount()
+			first, d := loadRefs(t, c)
+			again, same := loadRefs(t, c)
+			require.Same(t, d, same)
+			require.Equal(t, first.Version, again.Version)
+			require.Equal(t, []string{"snapshots=refs", "snapshots=refs"}, queries)
+			_, all := load(t, c, table)
+			require.Contains(t, string(all.Raw()), `"snapshots":[{"snapshot-id":1},{"snapshot-id":2}]`)
+			loadRefs(t, c)
+			require.Equal(t, []string{"snapshots=refs", "snapshots=refs", "", ""}, queries)
+
+			u.write(table, 2)
+			changed, d := loadRefs(t, c)
+			require.Contains(t, string(d.Raw()), `"v":2`)
+			require.NotEqual(t, first.Version, changed.Version)
+			u.drop(table)
+			_, err := c.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{Snapshots: mounts.SnapshotsRefs})
+			require.Equal(t, mounts.NoSuchTable, checkError(t, err))
+		})
+	}
 }
 
 // A load of a known table costs one conditional question, and no configuration.

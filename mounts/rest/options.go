@@ -7,11 +7,14 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"piedmont/mounts/guard"
 )
 
 const (
-	defaultTimeout = 30 * time.Second
-	defaultScope   = "catalog" // what Iceberg's own clients ask for
+	defaultTimeout     = 30 * time.Second
+	defaultConcurrency = 32
+	defaultScope       = "catalog" // what Iceberg's own clients ask for
 )
 
 // The most bytes of one answer, unpacked. Options.MaxResponseBytes lowers them.
@@ -43,9 +46,12 @@ type Options struct {
 	// SigV4 signs each request as AWS does.
 	SigV4 *SigV4
 
-	// Timeout bounds each call of a Mount's method, all its questions together; 0 means
-	// 30 seconds.
+	// Timeout bounds what an operation asks, all its questions and retries together; 0 means
+	// 30 seconds. Who shares a question with others may wait a tenth longer.
 	Timeout time.Duration
+	// Guard bounds how the upstream is asked. Its Name and Timeout are set here; a zero
+	// Concurrency means 32.
+	Guard guard.Options
 	// MaxResponseBytes bounds one answer of the upstream; 0 means 256 MiB, which is the
 	// most. Lists are bounded by 64 MiB and configuration by 1 MiB in any case.
 	MaxResponseBytes int64
@@ -87,6 +93,10 @@ func (o *Options) check() (*url.URL, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
+	if o.Guard.Concurrency <= 0 {
+		o.Guard.Concurrency = defaultConcurrency
+	}
+	o.Guard.Name, o.Guard.Timeout = describe(o.Name), o.Timeout
 	if o.MaxResponseBytes == 0 || o.MaxResponseBytes > maxLoad {
 		o.MaxResponseBytes = maxLoad
 	}

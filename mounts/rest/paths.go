@@ -62,8 +62,15 @@ func (s *settings) namespace(n mounts.Namespace) string {
 
 func (s *settings) tables(n mounts.Namespace) string { return s.namespace(n) + "/tables" }
 
-func (s *settings) table(id mounts.Identifier) string {
-	return s.tables(id.Namespace) + "/" + escape(id.Name)
+func (s *settings) views(n mounts.Namespace) string { return s.namespace(n) + "/views" }
+
+// object is the URL of a table or view.
+func (s *settings) object(o object) string {
+	in := s.tables(o.id.Namespace)
+	if o.form == view {
+		in = s.views(o.id.Namespace)
+	}
+	return in + "/" + escape(o.id.Name)
 }
 
 // parent is a namespace as the value of ?parent=, where the levels are not encoded one by

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +34,7 @@ type upstream struct {
 	prefix    string // as it stands in paths
 	separator string // advertised, and then the only one taken
 	etags     bool
+	modes     bool     // knows ?snapshots=refs
 	endpoints []string // nil to advertise none
 	pageSize  int      // its own; 0 for one page
 	overrides map[string]string
@@ -44,6 +44,7 @@ type upstream struct {
 	mu         sync.Mutex
 	namespaces map[string]map[string]string
 	tables     map[string]*storedTable
+	views      map[string]*storedTable
 	calls      map[string]int // by method and the last fixed part of the path
 	tokens     map[string]bool
 	hook       func(w http.ResponseWriter, r *http.Request) bool // true if it answered
@@ -56,7 +57,17 @@ type storedTable struct {
 var allEndpoints = []string{
 	"GET /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}", "GET /v1/{prefix}/namespaces/{namespace}/tables",
 	"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+	"GET /v1/{prefix}/namespaces/{namespace}/views",
+	"GET /v1/{prefix}/namespaces/{namespace}/views/{view}", "HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
 }
+
+// tableEndpoints are those of an upstream without views.
+func tableEndpoints() []string {
+	return slices.DeleteFunc(slices.Clone(allEndpoints), func(e string) bool { return strings.Contains(e, "/views") })
+}
+
+// secret is in all credentials and tokens, and must not be in anything that is logged or shown.
+const secret = "s3cret"
 
 // quiet takes what net/http logs of handlers that break off on purpose.
 var quiet = log.New(io.Discard, "", 0)
@@ -64,8 +75,8 @@ var quiet = log.New(io.Discard, "", 0)
 func newUpstream(t *testing.T, set ...func(*upstream)) *upstream {
 	t.Helper()
 	u := &upstream{
-		t: t, separator: "%1F", etags: true, endpoints: allEndpoints,
-		namespaces: map[string]map[string]string{}, tables: map[string]*storedTable{}, calls: map[string]int{}, tokens: map[string]bool{},
+		t: t, separator: "%1F", etags: true, modes: true, endpoints: allEndpoints,
+		namespaces: map[string]map[string]string{}, tables: map[string]*storedTable{}, views: map[string]*storedTable{}, calls: map[string]int{}, tokens: map[string]bool{},
 	}
 	for _, f := range set {
 		f(u)
@@ -80,8 +91,9 @@ func (u *upstream) mount(set ...func(*rest.Options)) *rest.Catalog {
 	u.t.Helper()
 	o := rest.Options{
 		Name: "legacy", URI: u.server.URL + "/iceberg", Warehouse: "wh", Timeout: 5 * time.Second,
-		Documents: rest.NewDocuments(64 << 20), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Documents: rest.NewDocuments(64 << 20), Now: time.Now, Logger: mounttest.Log(u.t, secret),
 	}
+	o.Guard.Failures = 10_000 // most tests of faults ask on
 	if u.secret != "" {
 		o.Credential = "id:" + u.secret
 	}
@@ -119,6 +131,18 @@ func (u *upstream) write(id mounts.Identifier, version int) *storedTable {
 			`"refs":{"main":{"snapshot-id":2,"type":"branch"}},"snapshots":[{"snapshot-id":1},{"snapshot-id":2}]}`, uuid.NewString(), version)}
 	u.tables[key(id)] = t
 	return t
+}
+
+// writeView makes or changes a view.
+func (u *upstream) writeView(id mounts.Identifier, version int) *storedTable {
+	v := &storedTable{
+		location: fmt.Sprintf("s3://lake/views/%05d-%s.metadata.json", version, uuid.NewString()), etag: fmt.Sprintf(`"%s"`, uuid.NewString()),
+		document: fmt.Sprintf(`{"view-uuid":%q, "format-version":1,"location":"s3://lake/v","current-version-id":%d}`, uuid.NewString(), version),
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.views[key(id)] = v
+	return v
 }
 
 func (u *upstream) drop(id mounts.Identifier) {
@@ -210,6 +234,8 @@ func kindOf(path string) string {
 		return "namespaces"
 	case len(parts) > 1 && parts[len(parts)-2] == "tables":
 		return "table"
+	case len(parts) > 1 && parts[len(parts)-2] == "views":
+		return "view"
 	case len(parts) > 1 && parts[len(parts)-2] == "namespaces":
 		return "namespace"
 	}
@@ -225,9 +251,13 @@ func (u *upstream) route(w http.ResponseWriter, r *http.Request, parts []string)
 	case len(parts) == 2 && parts[0] == "namespaces" && u.allows(r):
 		u.loadNamespace(w, u.levels(parts[1]))
 	case len(parts) == 3 && parts[2] == "tables" && u.allows(r, "pageToken", "pageSize"):
-		u.listTables(w, r, u.levels(parts[1]))
-	case len(parts) == 4 && parts[2] == "tables" && u.allows(r):
+		u.list(w, r, u.levels(parts[1]), u.tables)
+	case len(parts) == 3 && parts[2] == "views" && u.allows(r, "pageToken", "pageSize"):
+		u.list(w, r, u.levels(parts[1]), u.views)
+	case len(parts) == 4 && parts[2] == "tables" && u.allows(r, "snapshots"):
 		u.loadTable(w, r, u.levels(parts[1]).Table(u.decode(parts[3])))
+	case len(parts) == 4 && parts[2] == "views" && u.allows(r):
+		u.load(w, r, u.views[key(u.levels(parts[1]).Table(u.decode(parts[3])))], "NoSuchViewException")
 	default:
 		http.NotFound(w, r)
 	}
@@ -299,7 +329,7 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"error":"invalid_client","error_description":"no"}`))
 		return
 	}
-	token := uuid.NewString()
+	token := "token-" + secret + "-" + uuid.NewString()
 	u.mu.Lock()
 	u.tokens[token] = true
 	u.mu.Unlock()
@@ -347,13 +377,13 @@ func (u *upstream) loadNamespace(w http.ResponseWriter, n mounts.Namespace) {
 	u.answer(w, map[string]any{"namespace": n, "properties": u.namespaces[n.Encode()]})
 }
 
-func (u *upstream) listTables(w http.ResponseWriter, r *http.Request, n mounts.Namespace) {
+func (u *upstream) list(w http.ResponseWriter, r *http.Request, n mounts.Namespace, of map[string]*storedTable) {
 	if !u.has(n) {
 		u.fail(w, http.StatusNotFound, "NoSuchNamespaceException")
 		return
 	}
 	names := []any{}
-	for _, k := range slices.Sorted(maps.Keys(u.tables)) {
+	for _, k := range slices.Sorted(maps.Keys(of)) {
 		levels := strings.Split(k, mounts.Separator)
 		if in := mounts.Namespace(levels[:len(levels)-1]); in.Equal(n) {
 			names = append(names, map[string]any{"namespace": in, "name": levels[len(levels)-1]})
@@ -388,8 +418,18 @@ func (u *upstream) page(w http.ResponseWriter, r *http.Request, key string, name
 
 func (u *upstream) loadTable(w http.ResponseWriter, r *http.Request, id mounts.Identifier) {
 	t := u.tables[key(id)]
+	if t != nil && u.modes && r.URL.Query().Get("snapshots") == "refs" {
+		reduced := *t
+		reduced.document = strings.Replace(t.document, `{"snapshot-id":1},`, "", 1)
+		reduced.etag += "-refs"
+		t = &reduced
+	}
+	u.load(w, r, t, "NoSuchTableException")
+}
+
+func (u *upstream) load(w http.ResponseWriter, r *http.Request, t *storedTable, missing string) {
 	if t == nil {
-		u.fail(w, http.StatusNotFound, "NoSuchTableException")
+		u.fail(w, http.StatusNotFound, missing)
 		return
 	}
 	if u.etags {
