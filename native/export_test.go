@@ -10,13 +10,13 @@ import (
 
 // SeedTables enters tables named t0000000 and on that share one metadata document straight
 // into a registry: a million of them through the front door would write a million files.
-func SeedTables(r Registry, in mounts.Namespace, metadata string, tables int) error {
+func SeedTables(r Registry, in mounts.Namespace, metadata, uuid string, tables int) error {
 	const batch = 2000
 	for from := 0; from < tables; from += batch {
 		changes := make([]Change, 0, 2*batch)
 		for i := from; i < min(from+batch, tables); i++ {
 			id := in.Table(fmt.Sprintf("t%07d", i))
-			value, err := pointer{Type: typeTable, Object: id.Name, UUID: id.Name, Location: metadata, Metadata: metadata}.encode()
+			value, err := pointer{Type: typeTable, Object: id.Name, UUID: uuid, Location: metadata, Metadata: metadata}.encode()
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"piedmont/mounts"
 	"piedmont/native"
+	"piedmont/native/metadata"
 )
 
 // BenchmarkTables loads, and lists pages of 100, among 1,000 and among 1,000,000 tables:
@@ -19,7 +20,11 @@ func BenchmarkTables(b *testing.B) {
 			ctx, in := context.Background(), mounts.Namespace{"db"}
 			created, err := c.CreateTable(ctx, mounts.Caller{}, in.Table("shared"), createBody("shared"))
 			must(b, err)
-			must(b, native.SeedTables(registry, in, created.MetadataLocation, tables))
+			raw, err := created.Metadata(ctx)
+			must(b, err)
+			d, err := metadata.Parse(raw.Raw())
+			must(b, err)
+			must(b, native.SeedTables(registry, in, created.MetadataLocation, d.UUID(), tables))
 			name := func() string { return fmt.Sprintf("t%07d", rand.IntN(tables)) }
 			b.Run("load", func(b *testing.B) {
 				for b.Loop() {

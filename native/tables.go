@@ -57,6 +57,9 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 		MetadataLocation: p.Metadata, Version: p.Metadata, Storage: profile.Name,
 		Metadata: func(ctx context.Context) (mounts.Document, error) {
 			d, err := c.document(ctx, profile, l)
+			if err == nil {
+				err = c.checkOwn(id, p, d)
+			}
 			if err != nil || o.Snapshots == mounts.SnapshotsAll {
 				return d, err
 			}

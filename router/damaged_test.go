@@ -23,7 +23,7 @@ func TestDamagedMetadataFiles(t *testing.T) {
 		{"empty", func(string, string) (string, bool) { return "", false }, 500, 500, 400},
 		{"not JSON", func(string, string) (string, bool) { return "<html>not found</html>", false }, 500, 500, 400},
 		{"forging members of the answer", func(whole, _ string) (string, bool) { return whole + `,"config":{}`, false }, 500, 500, 400},
-		{"of another uuid", func(_, other string) (string, bool) { return other, false }, 0, 500, 0},
+		{"of another uuid", func(_, other string) (string, bool) { return other, false }, 500, 500, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGateway(t)
@@ -43,9 +43,9 @@ func TestDamagedMetadataFiles(t *testing.T) {
 
 			before := g.state()
 			types := map[int]string{404: "NotFoundException", 500: "InternalServerError", 400: "BadRequestException"}
-			if c.read != 0 {
-				g.do("GET", "/v1/namespaces/ns/tables/t", "").refused(c.read, types[c.read], location)
-				g.do("GET", "/v1/namespaces/ns/tables/t?snapshots=refs", "").refused(c.read, types[c.read], location)
+			g.do("GET", "/v1/namespaces/ns/tables/t", "").refused(c.read, types[c.read], location)
+			g.do("GET", "/v1/namespaces/ns/tables/t?snapshots=refs", "").refused(c.read, types[c.read], location)
+			if c.register != 0 {
 				g.do("POST", "/v1/namespaces/ns/register", register("again", location, false)).refused(c.register, types[c.register], location)
 				g.do("POST", "/v1/namespaces/ns/register", register("u", location, true)).refused(c.register, types[c.register], location)
 			}
