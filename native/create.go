@@ -112,10 +112,15 @@ func (c *Catalog) locate(ctx context.Context, op string, id mounts.Identifier, r
 	if err != nil {
 		return "", err
 	}
-	location := c.folder(id.Namespace, n.Properties) + "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(unique.String(), "-", "")
+	own := "/" + safeSegment(id.Name) + "-" + strings.ReplaceAll(unique.String(), "-", "")
+	location := c.folder(id.Namespace, n.Properties) + own
 	_, _, err = c.storage.Find(location)
 	return location, err
 }
+
+// maxFolder bounds the folder of a namespace's tables. What follows in the locations of
+// their files, partitions above all, has to fit into vend.MaxLocationBytes too.
+const maxFolder = 1000
 
 // folder is where a namespace's tables go that name no location: the namespace's own
 // location, else a folder of the warehouse.
@@ -124,6 +129,9 @@ func (c *Catalog) folder(n mounts.Namespace, properties map[string]string) strin
 	if folder == "" {
 		folder = c.warehouse.String()
 		for _, level := range n {
+			if len(folder)+len(level) > maxFolder {
+				break // the tables' own names in it are unlike all others
+			}
 			folder += "/" + safeSegment(level)
 		}
 	}

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,5 +42,23 @@ func TestANamespaceShowsWhereItsTablesGo(t *testing.T) {
 				require.Equal(t, []string{"location"}, done.Removed)
 			}
 		})
+	}
+}
+
+// TestTablesOfLongNamespaces have locations that leave room for what lies in them.
+func TestTablesOfLongNamespaces(t *testing.T) {
+	w := newWorld(t)
+	n := mounts.Namespace{}
+	for range 30 {
+		n = n.Child(strings.Repeat("l", 60))
+		_, err := w.main.CreateNamespace(t.Context(), mounts.Caller{}, n, nil)
+		require.NoError(t, err)
+	}
+	for _, name := range []string{"t", "u"} {
+		_, err := w.main.CreateTable(t.Context(), mounts.Caller{}, n.Table(name), []byte(newTableBody(name)))
+		require.NoError(t, err)
+		table, err := w.main.LoadTable(t.Context(), mounts.Caller{}, n.Table(name), mounts.LoadOptions{})
+		require.NoError(t, err)
+		require.Less(t, len(table.MetadataLocation), 1300)
 	}
 }
