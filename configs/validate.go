@@ -223,20 +223,22 @@ func (v *validator) kind(path string, m *Mount, ids map[string]bool) {
 	for _, k := range []struct {
 		name string
 		set  bool
-	}{{"native", m.Native != nil}, {"rest", m.REST != nil}, {"glue", m.Glue != nil}} {
+	}{{"native", m.Native != nil}, {"rest", m.REST != nil}, {"glue", m.Glue != nil}, {"hive", m.Hive != nil}} {
 		if k.set {
 			kinds = append(kinds, k.name)
 		}
 	}
 	switch {
 	case len(kinds) == 0:
-		v.fault(path, "want native, rest or glue")
+		v.fault(path, "want native, rest, glue or hive")
 	case len(kinds) > 1:
 		v.fault(path, "%s exclude each other", strings.Join(kinds, " and "))
 	case m.Native != nil:
 		v.native(path, m, ids)
 	case m.Glue != nil:
 		v.glue(path+".glue", m.Glue)
+	case m.Hive != nil:
+		v.hive(path+".hive", m.Hive)
 	default:
 		v.rest(path+".rest", m.REST)
 	}
@@ -323,6 +325,51 @@ func (v *validator) glue(path string, g *Glue) {
 	}
 }
 
+// maxPrincipal bounds a principal's name: receipts are keyed by it.
+const maxPrincipal = 255
+
+func (v *validator) hive(path string, h *Hive) {
+	if len(h.URIs) == 0 {
+		v.fault(path+".uris", "missing")
+	}
+	for i, uri := range h.URIs {
+		v.metastore(fmt.Sprintf("%s.uris[%d]", path, i), uri, h)
+	}
+	if h.Connections < 0 {
+		v.fault(path+".connections", "want 1 or more, or 0 for the default")
+	}
+	if t := h.TLS; t != nil && (t.Cert == "") != (t.Key == "") && !v.faultInside(path+".tls") {
+		v.fault(path+".tls", "cert and key need each other")
+	}
+	if p := h.Plain; p != nil {
+		if (p.User == "" || p.Password == "") && !v.faultInside(path+".plain") {
+			v.fault(path+".plain", "user and password are needed")
+		}
+		if h.Framed || h.User != "" {
+			v.fault(path+".plain", "it frames messages and says who asks, so leave out framed and user")
+		}
+	}
+}
+
+// metastore checks the URI of one.
+func (v *validator) metastore(path, uri string, h *Hive) {
+	u, err := url.Parse(uri)
+	switch {
+	case err == nil && (u.Scheme == "http" || u.Scheme == "https"):
+		v.url(path, uri)
+		if h.Framed || h.Plain != nil {
+			v.fault(path, "framed and plain are for thrift:// alone")
+		}
+		if u.Scheme == "http" && h.TLS != nil {
+			v.fault(path, "tls is set: want https://")
+		}
+	case err != nil || u.Scheme != "thrift" || u.Hostname() == "" || u.Port() == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
+		v.fault(path, "want thrift://host:port, or http:// or https:// for Thrift over HTTP")
+	case u.User != nil:
+		v.fault(path, "a URL must hold no password")
+	}
+}
+
 func (v *validator) auth(a *Auth) {
 	ids := map[string]bool{}
 	for i, k := range a.Keys {
@@ -332,8 +379,11 @@ func (v *validator) auth(a *Auth) {
 		} else {
 			v.unique(path+".id", "the key", k.ID, ids)
 		}
-		if k.Principal == "" {
+		switch {
+		case k.Principal == "":
 			v.fault(path+".principal", "missing")
+		case len(k.Principal) > maxPrincipal:
+			v.fault(path+".principal", "longer than %d bytes", maxPrincipal)
 		}
 		if b, err := hex.DecodeString(k.SHA256); err != nil || len(b) != 32 {
 			v.fault(path+".sha256", "want the SHA-256 of the secret as 64 hexadecimal digits")
