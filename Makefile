@@ -24,7 +24,7 @@ test-quick:
 SEEDS ?= 1000
 soak: stage-build
 	.ci/install postgres
-	PIEDMONT_TEST_SEEDS=$(SEEDS) $(histories) -failfast -timeout 0 ./cmd/piedmont/e2e
+	PIEDMONT_TEST_SEEDS=$(SEEDS) $(histories) -failfast -parallel 1 -timeout 0 ./cmd/piedmont/e2e
 	PIEDMONT_TEST_SEEDS=$(SEEDS) go test -race -v -count=1 -run '^TestHistories$$' -timeout 0 ./native
 
 build:

@@ -135,6 +135,16 @@ func freeAddress(t *testing.T) string {
 // start runs piedmont serve and waits until it is ready.
 func start(t *testing.T, config, data string) *process {
 	t.Helper()
+	p, err := tryStart(t, config, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tryStart is start for a process that may not come up.
+func tryStart(t *testing.T, config, data string) (*process, error) {
+	t.Helper()
 	p := &process{t: t, out: &lockedBuffer{}, data: data, exited: make(chan struct{})}
 	address := freeAddress(t)
 	p.URI = "http://" + address
@@ -146,7 +156,7 @@ func start(t *testing.T, config, data string) *process {
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	go func() {
 		_ = p.cmd.Wait()
@@ -157,17 +167,16 @@ func start(t *testing.T, config, data string) *process {
 		if r, err := http.Get(p.URI + "/readyz"); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
-				return p
+				return p, nil
 			}
 		}
 		select {
 		case <-p.exited:
-			t.Fatalf("piedmont ended at its start:\n%s", p.out)
+			return nil, fmt.Errorf("piedmont ended at its start:\n%s", p.out)
 		default:
 		}
 	}
-	t.Fatalf("piedmont isn't ready:\n%s", p.out)
-	return nil
+	return nil, fmt.Errorf("piedmont isn't ready:\n%s", p.out)
 }
 
 func (p *process) kill() {

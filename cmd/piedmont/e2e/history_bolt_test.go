@@ -12,7 +12,10 @@ import (
 
 // TestHistoriesOfOneProcess: one process over a file is killed, loses its power, and has a
 // disk that is full or fails at some step.
-func TestHistoriesOfOneProcess(t *testing.T) { historytest.Each(t, historyOfOneProcess) }
+func TestHistoriesOfOneProcess(t *testing.T) {
+	t.Parallel() // both kinds mostly wait
+	historytest.Each(t, historyOfOneProcess)
+}
 
 func historyOfOneProcess(t *testing.T, seed uint64) {
 	disk := newLossyDisk(t)

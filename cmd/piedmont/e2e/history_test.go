@@ -39,9 +39,19 @@ func (s *site) node(i int) *process {
 	return s.nodes[i]
 }
 
-// restart starts another process in the place of one that was killed.
+// restart starts another process in the place of one that was killed. Where the database
+// doesn't answer at once that takes more than one try.
 func (s *site) restart(i int) {
-	fresh := start(s.t, s.configs[i], s.node(i).data)
+	var fresh *process
+	var err error
+	for range 10 {
+		if fresh, err = tryStart(s.t, s.configs[i], s.node(i).data); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nodes[i] = fresh
