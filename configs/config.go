@@ -99,7 +99,7 @@ type S3 struct {
 // Local is the machine's own disk. It needs no settings.
 type Local struct{}
 
-// Mount attaches one catalog. Exactly one of Native, REST and Glue.
+// Mount attaches one catalog. Exactly one of Native, REST, Glue and Hive.
 type Mount struct {
 	// At is the namespace path, levels joined by dots; empty for the root.
 	At string `yaml:"at"`
@@ -109,6 +109,8 @@ type Mount struct {
 	REST *REST `yaml:"rest"`
 	// Glue is an AWS Glue Data Catalog, read-only.
 	Glue *Glue `yaml:"glue"`
+	// Hive is a Hive Metastore, read-only.
+	Hive *Hive `yaml:"hive"`
 	// Storage names the profiles the mount may use.
 	Storage []string `yaml:"storage"`
 	// Source shows only this namespace of the catalog, level by level.
@@ -191,6 +193,44 @@ type Glue struct {
 	CallsPerSecond int `yaml:"calls_per_second"`
 	// Timeout bounds each question to Glue; 0 means 30s.
 	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Hive is a Hive Metastore of version 2.3 or newer.
+type Hive struct {
+	// URIs are metastores over one database, tried in this order: thrift://host:port, or
+	// http:// and https:// for Thrift over HTTP.
+	URIs []string `yaml:"uris"`
+	// Catalog is a catalog of a metastore of version 3 or newer; empty means "hive".
+	Catalog string `yaml:"catalog"`
+	// User is whom the metastore is told that it is asked by. It is no credential.
+	User string `yaml:"user"`
+	// Framed says that the metastore wants framed messages.
+	Framed bool `yaml:"framed"`
+	// TLS makes thrift:// connections by TLS, and says how those of https:// are made.
+	TLS *HiveTLS `yaml:"tls"`
+	// Plain authenticates by SASL PLAIN.
+	Plain *HivePlain `yaml:"plain"`
+	// Connections is the most calls at once; 0 means 16.
+	Connections int `yaml:"connections"`
+	// Timeout bounds each question to the metastore; 0 means 30s.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// HiveTLS is how a metastore and we know each other. Files are PEM.
+type HiveTLS struct {
+	// CA is a file of certificates that sign the metastore's; empty for the system's.
+	CA string `yaml:"ca"`
+	// Cert and Key are files with our own certificate.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// ServerName is the name in the metastore's certificate; empty for the URI's host.
+	ServerName string `yaml:"server_name"`
+}
+
+// HivePlain is a user with a password.
+type HivePlain struct {
+	User     string `yaml:"user"`
+	Password string `yaml:"password"`
 }
 
 // Auth says who may come in and what they may do.

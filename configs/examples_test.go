@@ -17,6 +17,7 @@ import (
 // exampleEnvironment is what each example says that it needs.
 var exampleEnvironment = map[string]map[string]string{
 	"glue.yaml":                       {"GLUE_EXTERNAL_ID": "ticket"},
+	"hive.yaml":                       {"HIVE_PASSWORD": "p"},
 	"minimal.yaml":                    {},
 	"quickstart-local.yaml":           {"PIEDMONT_HOME": "/srv/piedmont"},
 	"s3-and-legacy-rest.yaml":         {"S3_ACCESS_KEY_ID": "k", "S3_SECRET_ACCESS_KEY": "s", "LEGACY_CREDENTIAL": "id:secret"},

@@ -116,7 +116,12 @@ func mountName(m configs.Mount) string {
 	if name == "" {
 		name = "(root)"
 	}
-	if m.Native == nil {
+	switch {
+	case m.Hive != nil:
+		return name + " hive"
+	case m.Glue != nil:
+		return name + " glue"
+	case m.Native == nil:
 		return name + " rest"
 	}
 	allowed := "1, 2, 3"

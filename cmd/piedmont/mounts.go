@@ -11,6 +11,7 @@ import (
 	"piedmont/mounts"
 	"piedmont/mounts/glue"
 	"piedmont/mounts/guard"
+	"piedmont/mounts/hive"
 	"piedmont/mounts/metastore"
 	"piedmont/mounts/rest"
 	"piedmont/native"
@@ -68,6 +69,11 @@ func (b *mounter) point(ctx context.Context, m configs.Mount) (mounts.Point, err
 		p.Mount, err = b.openGlue(ctx, m, set)
 		return p, err
 	}
+	if m.Hive != nil {
+		p.Kind = "hive"
+		p.Mount, err = b.openHive(m, set)
+		return p, err
+	}
 	p.Kind = "rest"
 	p.Mount, err = b.openREST(m, set)
 	return p, err
@@ -86,6 +92,16 @@ func (b *mounter) openGlue(ctx context.Context, m configs.Mount, set *vend.Set) 
 	return metastore.New(metastore.Options{
 		Name: m.At, Kind: "glue", Source: source, Guard: guard.Options{Timeout: g.Timeout}, Storage: set, Documents: b.files,
 		FreshFor: m.FreshFor, Now: time.Now, Logger: b.log,
+	})
+}
+
+func (b *mounter) openHive(m configs.Mount, set *vend.Set) (*metastore.Catalog, error) {
+	h := m.Hive
+	return hive.New(hive.Options{
+		Name: m.At, URIs: h.URIs, Catalog: h.Catalog, User: h.User, Framed: h.Framed, TLS: (*hive.TLS)(h.TLS), Plain: (*hive.Plain)(h.Plain),
+		Connections: h.Connections, Now: time.Now,
+	}, metastore.Options{
+		Guard: guard.Options{Timeout: h.Timeout}, Storage: set, Documents: b.files, FreshFor: m.FreshFor, Now: time.Now, Logger: b.log,
 	})
 }
 

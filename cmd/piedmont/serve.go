@@ -229,5 +229,8 @@ func describeMount(m configs.Mount) string {
 	if m.Glue != nil {
 		return "glue in " + m.Glue.Region + ", read-only"
 	}
+	if m.Hive != nil {
+		return "hive at " + m.Hive.URIs[0] + ", read-only"
+	}
 	return "rest, read-only"
 }
