@@ -8,7 +8,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches: 74 minutes in all. Warm, all of
 # them take less than 30 minutes together, which .ci/stages says when they don't.
-STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 e2e:300 histories:240 engines:900 kit:240 vuln:120
+STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 hive:360 e2e:300 histories:240 engines:900 kit:240 vuln:120
 
 .PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -66,6 +66,17 @@ stage-storage:
 stage-postgres:
 	.ci/postgres remove $(PIEDMONT_TEST_CACHE)/run/postgres
 	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
+
+# Three generations of the Hive Metastore, the newest over PostgreSQL, and every transport.
+stage-hive:
+	.ci/install hive2 hive3 hive4 postgres
+	.ci/postgres remove $(PIEDMONT_TEST_CACHE)/run/hive/postgres
+	rm -rf $(PIEDMONT_TEST_CACHE)/run/hive
+	mkdir -p $(PIEDMONT_TEST_CACHE)/run/hive
+	.ci/hive run 2 $(PIEDMONT_TEST_CACHE)/run/hive/2 go test -race -v -count=1 -tags e2e -run '^TestReal' -timeout 3m ./mounts/hive
+	.ci/hive run 3 $(PIEDMONT_TEST_CACHE)/run/hive/3 go test -race -v -count=1 -tags e2e -run '^TestReal' -timeout 3m ./mounts/hive
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/hive/postgres .ci/hive run 4 $(PIEDMONT_TEST_CACHE)/run/hive/4 go test -race -v -count=1 -tags e2e -run '^TestReal' -timeout 3m ./mounts/hive
+	go test -race -v -count=1 -tags e2e -run '^TestTransports' -timeout 3m ./mounts/hive
 
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^(TestEngines|TestHistories.*)$$' -timeout 10m ./cmd/piedmont/e2e

@@ -155,7 +155,7 @@ func (r *real) process() *os.Process {
 }
 
 // The suite, with everything beside it in each database that isn't an Iceberg table.
-func TestMount(t *testing.T) {
+func TestRealMount(t *testing.T) {
 	r := open(t)
 	fill := func(m *hivetest.Metastore, c mounttest.Content) {
 		ctx := t.Context()
@@ -191,7 +191,7 @@ func TestMount(t *testing.T) {
 }
 
 // Everything that can lie in a metastore is told apart.
-func TestKinds(t *testing.T) {
+func TestRealKinds(t *testing.T) {
 	r := open(t)
 	db := r.database("kinds")
 	s := r.source(nil)
@@ -254,7 +254,7 @@ func TestKinds(t *testing.T) {
 }
 
 // What a metastore takes for another name isn't there.
-func TestNames(t *testing.T) {
+func TestRealNames(t *testing.T) {
 	r := open(t)
 	db := r.database("names")
 	require.NoError(t, r.CreateTable(t.Context(), db, "t", hivetest.Table{Location: r.location("t"), Parameters: hivetest.Iceberg("file:///gone")}))
@@ -281,7 +281,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestCatalogsOfTheMetastore(t *testing.T) {
+func TestRealCatalogs(t *testing.T) {
 	r := open(t)
 	s := r.source(func(o *hive.Options) { o.Catalog = "nosuch" })
 	_, _, err := s.Databases(t.Context(), "", 0)
@@ -299,7 +299,7 @@ func TestCatalogsOfTheMetastore(t *testing.T) {
 }
 
 // Each load sees what was committed before it.
-func TestSeesCommits(t *testing.T) {
+func TestRealCommits(t *testing.T) {
 	r := open(t)
 	db := r.database("commits")
 	id := mounts.Namespace{db}.Table("t")
@@ -322,7 +322,7 @@ func TestSeesCommits(t *testing.T) {
 
 // A metastore that hangs holds nobody longer than the mount's timeout, and that nobody at all
 // who gives up. When it goes on all is well: late answers are nobody's.
-func TestHang(t *testing.T) {
+func TestRealHang(t *testing.T) {
 	r := open(t)
 	db := r.database("hang")
 	require.NoError(t, r.CreateTable(t.Context(), db, "t", hivetest.Table{Location: r.location("t"), Parameters: hivetest.Iceberg("file:///gone")}))
@@ -362,7 +362,7 @@ func TestHang(t *testing.T) {
 }
 
 // While the metastore is down nothing is absent; when it is back nobody has to do anything.
-func TestRestart(t *testing.T) {
+func TestRealRestart(t *testing.T) {
 	r := open(t)
 	db := r.database("restart")
 	require.NoError(t, r.CreateTable(t.Context(), db, "t", hivetest.Table{Location: r.location("t"), Parameters: hivetest.Iceberg("file:///gone")}))
@@ -412,7 +412,7 @@ func everything(s *hive.Source, db, table string) map[string]func(context.Contex
 
 // A metastore that can't ask its own database has no absence either, although it says
 // "no such object" of databases then. It runs over PostgreSQL here, with tables missing.
-func TestSickDatabase(t *testing.T) {
+func TestRealSickDatabase(t *testing.T) {
 	if os.Getenv("PIEDMONT_TEST_POSTGRES") == "" {
 		return // Derby is a part of the metastore
 	}
