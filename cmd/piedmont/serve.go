@@ -230,7 +230,7 @@ func describeMount(m configs.Mount) string {
 		return "glue in " + m.Glue.Region + ", read-only"
 	}
 	if m.Hive != nil {
-		return "hive at " + m.Hive.URIs[0] + ", read-only"
+		return "hive at " + strings.Join(m.Hive.URIs, ", ") + ", read-only"
 	}
 	return "rest, read-only"
 }
