@@ -34,7 +34,7 @@ clean:
 	rm -f piedmont
 
 stage-tools:
-	.ci/install golangci govulncheck weed pyiceberg postgres
+	.ci/install golangci govulncheck weed pyiceberg postgres moto
 
 stage-build:
 	go mod tidy -diff
@@ -56,11 +56,13 @@ stage-fuzz:
 stage-differential:
 	go test -v -count=1 -tags differential -modfile native/metadata/testdata/differential.mod -run Differential -timeout 15m ./native/metadata
 
-# Real S3 and a real upstream REST catalog for the packages that speak to them.
+# Real S3, a real upstream REST catalog and somebody else's Glue for the packages that speak
+# to them.
 stage-storage:
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/storage
 	mkdir -p $(PIEDMONT_TEST_CACHE)/run/storage
 	.ci/weed run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -timeout 3m ./vend/s3 ./mounts/rest
+	.ci/moto run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -run '^TestReal' -timeout 3m ./mounts/glue
 
 # The registry in a real PostgreSQL, with faults.
 stage-postgres:

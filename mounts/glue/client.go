@@ -47,7 +47,8 @@ func optional(text string) *string {
 	return aws.String(text)
 }
 
-// databases lists names of databases.
+// databases lists names of databases, at most n, or all at once: there are servers that speak
+// Glue's API and know no pages.
 func (s *Source) databases(ctx context.Context, token string, n int) ([]string, string, error) {
 	out, err := call(ctx, s, s.client.GetDatabases, &glue.GetDatabasesInput{
 		CatalogId: optional(s.catalog), NextToken: optional(token), MaxResults: aws.Int32(int32(n)),
@@ -60,7 +61,7 @@ func (s *Source) databases(ctx context.Context, token string, n int) ([]string, 
 		return nil, "", err
 	case out.DatabaseList == nil:
 		return nil, "", broken(notGlue, errNoResult)
-	case len(out.DatabaseList) > n:
+	case len(out.DatabaseList) > n && out.NextToken != nil:
 		return nil, "", broken(tooMany, nil)
 	}
 	names := make([]string, 0, len(out.DatabaseList))
@@ -99,7 +100,7 @@ func (s *Source) table(ctx context.Context, p place, name string) (*types.Table,
 	return out.Table, nil
 }
 
-// tables lists the names of the tables in a database that want accepts.
+// tables lists the names of the tables in a database that want accepts. For n see databases.
 func (s *Source) tables(ctx context.Context, p place, want func(*types.Table) bool, token string, n int) ([]string, string, error) {
 	out, err := call(ctx, s, s.client.GetTables, &glue.GetTablesInput{
 		CatalogId: optional(p.catalog), DatabaseName: &p.database, NextToken: optional(token), MaxResults: aws.Int32(int32(n)),
@@ -109,7 +110,7 @@ func (s *Source) tables(ctx context.Context, p place, want func(*types.Table) bo
 		return nil, "", err
 	case out.TableList == nil:
 		return nil, "", broken(notGlue, errNoResult)
-	case len(out.TableList) > n:
+	case len(out.TableList) > n && out.NextToken != nil:
 		return nil, "", broken(tooMany, nil)
 	}
 	var names []string

@@ -160,19 +160,27 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// A page is as large as was asked for at most, and the list ends.
+// A page is as large as was asked for at most, unless it is the only one; and the list ends.
 func TestListsThatAreNone(t *testing.T) {
 	f := withTable(t)
 	s := f.source(t)
+	var next any
 	f.setSpoil(func(_ string, in request, w http.ResponseWriter) bool {
 		list := []any{}
 		for i := range *in.MaxResults + 1 {
-			list = append(list, map[string]any{"Name": fmt.Sprint(i)})
+			list = append(list, map[string]any{"Name": fmt.Sprint(i), "Parameters": map[string]string{"table_type": "ICEBERG"}})
 		}
-		answer(w, map[string]any{"TableList": list, "DatabaseList": list})
+		answer(w, map[string]any{"TableList": list, "DatabaseList": list, "NextToken": next})
 		return true
 	})
-	_, _, err := s.Objects(t.Context(), "db", metastore.Table, "", 5)
+	names, _, err := s.Objects(t.Context(), "db", metastore.Table, "", 5)
+	require.NoError(t, err)
+	require.Len(t, names, 6)
+	names, _, err = s.Databases(t.Context(), "", 5)
+	require.NoError(t, err)
+	require.Len(t, names, 6)
+	next = "more"
+	_, _, err = s.Objects(t.Context(), "db", metastore.Table, "", 5)
 	requireKind(t, err, mounts.BadGateway, "larger than was asked for")
 	_, _, err = s.Databases(t.Context(), "", 5)
 	requireKind(t, err, mounts.BadGateway, "larger than was asked for")
