@@ -36,6 +36,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if setting := os.Getenv(bareEnv); setting != "" {
+		fmt.Fprintln(os.Stderr, serveBare(setting))
+		os.Exit(1)
+	}
 	code := m.Run()
 	if sharedWeed != nil {
 		sharedWeed.stop()
