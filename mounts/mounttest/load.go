@@ -182,7 +182,16 @@ func otherSpellings(id mounts.Identifier) []mounts.Identifier {
 		id.Namespace.Table(" " + id.Name), id.Namespace.Table(id.Name + " "), id.Namespace.Table(id.Name + "/"),
 		id.Namespace.Table(strings.ReplaceAll(id.Name, "+", " ")), id.Namespace.Table(strings.ReplaceAll(id.Name, " ", "+")),
 		id.Namespace.Table(strings.ReplaceAll(id.Name, "%2F", "/")), id.Namespace.Table("./" + id.Name),
+		// what some catalogs take for a branch, a time, parameters or quotes
+		id.Namespace.Table(id.Name + "@main"), renamed(id, "@main"), id.Namespace.Table(id.Name + "#2999-01-01T00:00:00Z"),
+		id.Namespace.Table(id.Name + ";v=1"), renamed(id, ";v=1"), id.Namespace.Table(id.Name + "?ref=main"),
+		id.Namespace.Table("`" + id.Name + "`"), id.Namespace.Table("'" + id.Name + "'"), id.Namespace.Table(`"` + id.Name + `"`),
 	}
+}
+
+// renamed is the same table in a namespace of another name.
+func renamed(id mounts.Identifier, suffix string) mounts.Identifier {
+	return id.Namespace.Parent().Child(id.Namespace.Last() + suffix).Table(id.Name)
 }
 
 // Canonical is a fixed point, and its spelling is the one that lists have.

@@ -20,6 +20,8 @@ type Suite struct {
 	Open func(t *testing.T, c Content) mounts.Mount
 	// Nested says that the source holds namespaces in namespaces.
 	Nested bool
+	// Exclusive says that a namespace can't hold a table and a namespace of the same name.
+	Exclusive bool
 	// Names are the names besides plain ones that the source can hold, in any part of an
 	// identifier: AwkwardNames, or some of them.
 	Names []string
@@ -66,7 +68,11 @@ func (s Suite) content() Content {
 	add(top("empty"), nil)
 	add(top("one"), map[string]string{"comment": "a, \"b\" and ü"}, "t1")
 	if s.Nested {
-		add(top("many").Child("inner"), map[string]string{"owner": "another"}, "t1", "deep")
+		if s.Exclusive {
+			add(top("many").Child("inner"), map[string]string{"owner": "another"}, "t1")
+		} else {
+			add(top("many").Child("inner"), map[string]string{"owner": "another"}, "t1", "deep")
+		}
 		add(top("many").Child("inner").Child("deep"), nil, "t1")
 		add(top("one").Child("inner"), nil)
 	}

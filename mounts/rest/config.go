@@ -34,6 +34,7 @@ type settings struct {
 	oauth     string // where tokens come from, if it said
 	offers    map[string]bool
 	silent    bool     // it doesn't say whether it has views
+	nessie    bool     // it is a Nessie, with marks in names
 	ignored   []string // overrides that lead to another host
 }
 
@@ -90,7 +91,7 @@ func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error)
 	return s, err
 }
 
-var errNotOffered = &fault{kind: mounts.Unsupported, text: "does not offer this operation"}
+var errNotOffered = &fault{ours: true, kind: mounts.Unsupported, text: "does not offer this operation"}
 
 // loads is nil where the upstream may be asked for that.
 func (s *settings) loads(o object) error {
@@ -99,9 +100,13 @@ func (s *settings) loads(o object) error {
 		return errNoViews
 	case o.form != view && !s.offers[loadTable]:
 		return errNotOffered
+	case !s.readable(o.id.Name):
+		return errMarks
 	}
 	return nil
 }
+
+var errMarks = &fault{ours: true, kind: mounts.BadRequest, text: "does not take the name for one: it holds a character that means something else there"}
 
 // parseConfig reads a CatalogConfig. Keys that we don't use may have any value.
 func parseConfig(body []byte, base *url.URL) (*settings, error) {
@@ -148,8 +153,10 @@ func parseConfig(body []byte, base *url.URL) (*settings, error) {
 
 // fill reads the keys that we use.
 func (s *settings) fill(base *url.URL, get func(string) (string, error)) error {
-	var uri, prefix, separator, tokens string
-	for key, value := range map[string]*string{"uri": &uri, "prefix": &prefix, "namespace-separator": &separator, "oauth2-server-uri": &tokens} {
+	var uri, prefix, separator, tokens, nessie string
+	for key, value := range map[string]*string{
+		"uri": &uri, "prefix": &prefix, "namespace-separator": &separator, "oauth2-server-uri": &tokens, "nessie.is-nessie-catalog": &nessie,
+	} {
 		var err error
 		if *value, err = get(key); err != nil {
 			return err
@@ -169,6 +176,7 @@ func (s *settings) fill(base *url.URL, get func(string) (string, error)) error {
 			s.ignored = append(s.ignored, "oauth2-server-uri")
 		}
 	}
+	s.nessie = nessie == "true"
 	var err error
 	if prefix, err = parsePrefix(prefix); err != nil {
 		return err

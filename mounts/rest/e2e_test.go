@@ -4,6 +4,7 @@ package rest_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,24 +24,16 @@ import (
 	"piedmont/mounts/rest"
 )
 
-// The suite against a real catalog. The environment names it:
+// The suite against a real catalog. The environment names it, as .ci/weed, .ci/fixture and
+// .ci/nessie set it:
 //
 //	PIEDMONT_TEST_REST_URI         base, without /v1
 //	PIEDMONT_TEST_REST_CREDENTIAL  id:secret; empty for a catalog without authentication
 //	PIEDMONT_TEST_REST_WAREHOUSE   its ?warehouse=
-//	PIEDMONT_TEST_REST_REFUSES     characters that its names can't hold; unset for all but letters, digits and _
+//	PIEDMONT_TEST_REST_KIND        a key of kinds; empty for weed
 func TestRealUpstream(t *testing.T) {
-	if os.Getenv("PIEDMONT_TEST_REST_URI") == "" {
-		t.Fatal("PIEDMONT_TEST_REST_URI names no upstream: run make test")
-	}
-	names := []string{"under_score", "d1g1ts"}
-	refused, set := os.LookupEnv("PIEDMONT_TEST_REST_REFUSES")
-	if set {
-		names = mounttest.AwkwardNames()
-	}
-	o := options()
+	o, k := options(t)
 	w := newWriter(t, o)
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, w.plain) || strings.ContainsAny(name, refused) })
 	mounttest.Run(t, mounttest.Suite{
 		Open: func(t *testing.T, c mounttest.Content) mounts.Mount {
 			w.fill(c)
@@ -48,16 +41,52 @@ func TestRealUpstream(t *testing.T) {
 			require.NoError(t, err)
 			return m
 		},
-		Nested: true, Names: names, Prefix: fmt.Sprintf("p%d_", time.Now().UnixNano()),
+		Nested: true, Exclusive: k.exclusive, Names: k.names(), Prefix: unique("p") + "_",
 	})
 	t.Run("Writes", func(t *testing.T) { testSeesWrites(t, w, o) })
 }
 
-func options() rest.Options {
+// kind is what is special about an upstream.
+type kind struct {
+	tags      bool     // it has ETags
+	modes     bool     // it knows snapshots=refs
+	refuses   string   // characters that its names can't hold; empty for all but letters, digits and _
+	refused   []string // names that it can't hold
+	exclusive bool     // tables and namespaces share names
+}
+
+var kinds = map[string]kind{
+	"weed": {},
+	// Jetty takes none of these in a path, and a dot is its separator: see testDots.
+	"memory": {tags: true, modes: true, refuses: "/\\%;."},
+	"jdbc":   {tags: true, modes: true, refuses: "/\\%;."},
+	"nessie": {refuses: "@#`'\"", refused: []string{"..."}, exclusive: true},
+}
+
+func (k kind) names() []string {
+	if k.refuses == "" {
+		return []string{"under_score", "d1g1ts"}
+	}
+	return slices.DeleteFunc(mounttest.AwkwardNames(), func(name string) bool {
+		return strings.ContainsAny(name, k.refuses) || slices.Contains(k.refused, name)
+	})
+}
+
+func unique(prefix string) string { return fmt.Sprintf("%s%d", prefix, time.Now().UnixNano()) }
+
+func options(t testing.TB) (rest.Options, kind) {
+	t.Helper()
+	if os.Getenv("PIEDMONT_TEST_REST_URI") == "" {
+		t.Fatal("PIEDMONT_TEST_REST_URI names no upstream: run make test")
+	}
+	name := cmp.Or(os.Getenv("PIEDMONT_TEST_REST_KIND"), "weed")
+	k, ok := kinds[name]
+	require.True(t, ok, "PIEDMONT_TEST_REST_KIND: %s", name)
 	return rest.Options{
 		Name: "upstream", URI: os.Getenv("PIEDMONT_TEST_REST_URI"), Warehouse: os.Getenv("PIEDMONT_TEST_REST_WAREHOUSE"),
 		Credential: os.Getenv("PIEDMONT_TEST_REST_CREDENTIAL"), Documents: rest.NewDocuments(64 << 20), Now: time.Now,
-	}
+		Logger: mounttest.Log(t, "adminsecret"),
+	}, k
 }
 
 // Each load sees what was committed before it, the document is the upstream's own, and
@@ -66,7 +95,7 @@ func testSeesWrites(t *testing.T, w *writer, o rest.Options) {
 	m, err := rest.New(o)
 	require.NoError(t, err)
 	defer func() { _ = m.Close() }() // it holds connections alone
-	n := mounts.Namespace{fmt.Sprintf("w%d", time.Now().UnixNano())}
+	n := mounts.Namespace{unique("w")}
 	id := n.Table("t")
 	w.fill(mounttest.Content{Namespaces: []mounttest.Namespace{{Name: n}}, Tables: []mounts.Identifier{id}})
 	versions := map[string]bool{}
@@ -93,9 +122,9 @@ func BenchmarkRealUpstream(b *testing.B) {
 	if os.Getenv("PIEDMONT_TEST_REST_URI") == "" {
 		b.Skip("PIEDMONT_TEST_REST_URI is not set")
 	}
-	o := options()
+	o, _ := options(b)
 	w := newWriter(b, o)
-	n := mounts.Namespace{fmt.Sprintf("b%d", time.Now().UnixNano())}
+	n := mounts.Namespace{unique("b")}
 	w.fill(mounttest.Content{Namespaces: []mounttest.Namespace{{Name: n}}, Tables: []mounts.Identifier{n.Table("t")}})
 	w.etag = w.header.Get("ETag")
 	b.Run("bare", func(b *testing.B) {
@@ -201,6 +230,6 @@ func (w *writer) fill(c mounttest.Content) {
 		name, err := json.Marshal(id.Name)
 		require.NoError(w.t, err)
 		w.do(http.MethodPost, w.path(id.Namespace)+"/tables", fmt.Sprintf(
-			`{"name":%s,"schema":{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"}]}}`, name))
+			`{"name":%s,"properties":{},"stage-create":false,"schema":{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"}]}}`, name))
 	}
 }

@@ -111,6 +111,7 @@ type fault struct {
 	kind mounts.Kind
 	text string
 	err  error
+	ours bool // we refused: the upstream did nothing wrong
 }
 
 // Error is for the log.

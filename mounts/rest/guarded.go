@@ -35,9 +35,10 @@ func judge(err error) *mounts.Error {
 	kind, _ := classify(err)
 	e := &mounts.Error{Kind: kind, Err: err}
 	var s *statusError
+	var f *fault
 	switch {
-	case kind == mounts.Unsupported || errors.Is(err, errParent) || errors.Is(err, errNoViews):
-		e.Kind = mounts.Internal // nothing was asked, perhaps
+	case errors.As(err, &f) && f.ours || errors.Is(err, errNoViews):
+		e.Kind = mounts.Internal // it says nothing of how the upstream is
 	case absent(err, typeNoTable, typeNoIcebergTable, typeNoView, typeNoNamespace, typeNoFile) || errors.Is(err, errOtherName):
 		e.Kind = mounts.NotFound
 	case !errors.As(err, &s):

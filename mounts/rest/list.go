@@ -69,7 +69,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 
 // errParent: in ?parent= the separator isn't escaped, so that the upstream would list
 // another namespace, or say that there is none.
-var errParent = &fault{kind: mounts.BadGateway, text: "can't list what is in a namespace whose name holds its separator of levels"}
+var errParent = &fault{ours: true, kind: mounts.BadGateway, text: "can't list what is in a namespace whose name holds its separator of levels"}
 
 // ListTables lists the tables of a namespace, as ListNamespaces does. The root holds none.
 func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
@@ -154,8 +154,28 @@ func (c *Catalog) LoadNamespace(ctx context.Context, _ mounts.Caller, n mounts.N
 	return properties, c.failNamespace(op, n, err)
 }
 
-// properties also makes sure that the upstream calls the namespace what we do.
+// properties also makes sure that no other namespace is read than the one that was
+// authorized: the upstream must call it what we do, and must not have one whose levels are
+// parts of ours. Some join levels by dots (SeaweedFS 4.48 then answers with the other name,
+// catalogs over JDBC with the one they were asked for), so that both would be one.
 func (c *Catalog) properties(ctx context.Context, s *settings, n mounts.Namespace) (map[string]string, error) {
+	properties, err := c.namespace(ctx, s, n)
+	if apart := s.apart(n); err == nil && apart != nil {
+		var refused *statusError
+		_, err = c.namespace(ctx, s, apart)
+		switch {
+		case err == nil:
+			return nil, errTwoNames
+		case absent(err, typeNoNamespace), errors.Is(err, errOtherName):
+			err = nil
+		case errors.As(err, &refused) && refused.status == http.StatusBadRequest && refused.typ != "":
+			err = nil // so deep none can be
+		}
+	}
+	return properties, err
+}
+
+func (c *Catalog) namespace(ctx context.Context, s *settings, n mounts.Namespace) (map[string]string, error) {
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: s.namespace(n), limit: maxList})
 	if err != nil {
 		return nil, c.noticed(err)
@@ -174,8 +194,11 @@ func (c *Catalog) properties(ctx context.Context, s *settings, n mounts.Namespac
 // that policies decided on there is nothing.
 var errOtherName = errors.New("the upstream has a namespace of another name there")
 
-// certain makes sure that no other namespace is read than the one that was authorized:
-// SeaweedFS 4.48 takes ["a.b"] for ["a", "b"]. It costs a question where a name invites that.
+// errTwoNames: perhaps they are two, but nobody can tell.
+var errTwoNames = &fault{ours: true, kind: mounts.BadGateway, text: "has that namespace and one whose levels are the parts of its name, and may not tell them apart"}
+
+// certain makes sure that what is read is in the namespace that was authorized. It costs two
+// questions where a name invites to read another.
 func (c *Catalog) certain(ctx context.Context, s *settings, n mounts.Namespace) error {
 	if !s.ambiguous(n) {
 		return nil
@@ -188,7 +211,7 @@ func (c *Catalog) certain(ctx context.Context, s *settings, n mounts.Namespace) 
 }
 
 // errUncertain: what the upstream would read there can't be found out.
-var errUncertain = &fault{kind: mounts.Unsupported, text: "can't be asked for a name with a dot or its separator of levels: it does not offer to look at namespaces"}
+var errUncertain = &fault{ours: true, kind: mounts.Unsupported, text: "can't be asked for a name with a dot or its separator of levels: it does not offer to look at namespaces"}
 
 // noticed forgets the configuration after a 404 that isn't a catalog's: the prefix may
 // have changed, so the next call asks anew.

@@ -132,7 +132,7 @@ func (c *Catalog) exists(ctx context.Context, op string, o object, endpoint stri
 // head is false where a load must decide.
 func (c *Catalog) head(ctx context.Context, o object, endpoint string) (bool, error) {
 	s, err := c.settings(ctx)
-	if err != nil || !s.offers[endpoint] {
+	if err != nil || !s.offers[endpoint] || !s.readable(o.id.Name) {
 		return false, err
 	}
 	if err := c.certain(ctx, s, o.id.Namespace); err != nil {

@@ -89,3 +89,31 @@ func (s *settings) holdsSeparator(n mounts.Namespace) bool {
 func (s *settings) ambiguous(n mounts.Namespace) bool {
 	return s.holdsSeparator(n) || slices.ContainsFunc(n, func(level string) bool { return strings.Contains(level, ".") })
 }
+
+// apart is a namespace whose levels are split where an upstream that joins them would split
+// again; nil where there is none.
+func (s *settings) apart(n mounts.Namespace) mounts.Namespace {
+	if !s.ambiguous(n) {
+		return nil
+	}
+	var all mounts.Namespace
+	for _, level := range n {
+		for part := range strings.SplitSeq(level, s.plain) {
+			all = append(all, strings.Split(part, ".")...)
+		}
+	}
+	if all.Validate() != nil {
+		return nil // like that of "..."
+	}
+	return all
+}
+
+// nessieMarks begin what Nessie reads as a branch (t@dev), as a time or commit (t#2026-01-01),
+// or quote a name.
+const nessieMarks = "@#`'\""
+
+// readable says whether the upstream takes the name of a table or view for a name and nothing
+// else. Else a policy on t could be passed by asking for t@main.
+func (s *settings) readable(name string) bool {
+	return !s.nessie || !strings.ContainsAny(name, nessieMarks)
+}
