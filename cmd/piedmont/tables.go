@@ -98,7 +98,7 @@ func listDropped(ctx context.Context, w io.Writer, client *controlClient, below 
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	found := 0
-	for lines := json.NewDecoder(answer.Body); ; found++ {
+	for lines := json.NewDecoder(answer.Body); ; {
 		var d droppedLine
 		if err := lines.Decode(&d); errors.Is(err, io.EOF) {
 			break
@@ -106,12 +106,12 @@ func listDropped(ctx context.Context, w io.Writer, client *controlClient, below 
 			return errors.Join(fmt.Errorf("read the list: %w", err), failure(answer))
 		}
 		if below != "" && d.Name != below && !strings.HasPrefix(d.Name, below+".") {
-			found--
 			continue
 		}
 		if err := printDropped(w, table, found, d, asJSON); err != nil {
 			return err
 		}
+		found++
 	}
 	if err := failure(answer); err != nil {
 		return err
