@@ -67,6 +67,7 @@ type Catalog struct {
 	undrop    time.Duration
 	placed    *cache.Cache[string, placed]
 	parsed    *cache.Cache[vend.DocumentKey, *metadata.Document]
+	heads     *heads
 	queues    queues
 	cleaner   *cleaner
 	patience  time.Duration // commitTimeout, but for tests
@@ -111,7 +112,7 @@ func New(o Options) (*Catalog, error) {
 		formats: formats, format: format, undrop: max(o.UndropWindow, 0),
 		placed: cache.New(placedBytes, func(location string, _ placed) int64 { return 3 * int64(len(location)) }),
 		parsed: cache.New(parsedBytes, func(_ vend.DocumentKey, d *metadata.Document) int64 { return d.Size() }),
-		queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,
+		heads:  newHeads(), queues: queues{waiting: map[Key]*queue{}}, cleaner: newCleaner(o.Logger), patience: commitTimeout,
 	}, nil
 }
 

@@ -156,9 +156,10 @@ func (c *Catalog) unwritten(ctx context.Context, written, failed []*link) (again
 // swap moves the pointer to the last document of the chain, if there is a new one, and
 // keeps the receipts. errLost means that the base is no longer the base, or that a receipt
 // was there already.
-func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, p pointer, r Record, chain []*link) error {
+func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, h head, chain []*link) error {
 	var last *file
 	var all changeset
+	next := h.pointer
 	for _, l := range chain {
 		if l.file != nil {
 			last = l.file
@@ -173,16 +174,20 @@ func (c *Catalog) swap(ctx context.Context, id mounts.Identifier, p pointer, r R
 		all.add(kept)
 	}
 	if last != nil {
-		s, err := c.swapping(ctx, p, r, last)
+		s, err := c.swapping(ctx, h.pointer, h.record, last)
 		if err != nil {
 			return err
 		}
 		all.add(s)
+		next = h.pointer.at(last)
 	}
 	if len(all.changes) == 0 {
 		return nil
 	}
 	err := c.registry.Commit(ctx, all.conditions, all.changes)
+	if c.forgetHeads(all.changes); err == nil {
+		c.remember(all, next)
+	}
 	return committed("updateTable", id.String(), err, func(lost *ConflictError) error {
 		for _, l := range chain {
 			l.replayed = l.pending.caller.Receipt != nil && lost.names(receiptKey(l.pending.caller))

@@ -65,10 +65,15 @@ func (c *Catalog) taking(ctx context.Context, op string, p pointer) (changeset, 
 // newObject makes the name by which entering knows a table.
 func newObject() string { return uuid.NewString() }
 
+// at is the pointer where it points to a file.
+func (p pointer) at(f *file) pointer {
+	p.Metadata, p.UUID, p.Location = f.location.Verbatim(), f.document.UUID(), f.document.Location()
+	return p
+}
+
 // swapping moves a pointer from the record read to the document of a file.
 func (c *Catalog) swapping(ctx context.Context, p pointer, r Record, f *file) (changeset, error) {
-	next := p
-	next.Metadata, next.UUID, next.Location = f.location.Verbatim(), f.document.UUID(), f.document.Location()
+	next := p.at(f)
 	value, err := next.encode()
 	if err != nil {
 		return changeset{}, err

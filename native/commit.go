@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,34 +69,65 @@ func (c *Catalog) commitBatch(ctx context.Context, id mounts.Identifier, batch [
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.patience)
 	defer cancel()
 	batch, again = begin(batch)
-	p, r, err := c.table(ctx, "updateTable", id)
+	h, err := c.head(ctx, id)
 	if err != nil {
 		answer(batch, err)
 		return again
 	}
+	done, stale := c.commitOn(ctx, id, h, batch)
+	if stale {
+		if h, err = c.readHead(ctx, id); err != nil {
+			answer(batch, err)
+			return again
+		}
+		done, _ = c.commitOn(ctx, id, h, batch)
+	}
+	return append(done, again...)
+}
+
+// commitOn is commitBatch on a head. stale says that the head was a remembered one and that
+// something came up which must not be answered by it: then nobody was answered, nothing
+// was changed and no file is left, and the batch is to begin with what the registry says.
+func (c *Catalog) commitOn(ctx context.Context, id mounts.Identifier, h head, batch []*pending) (again []*pending, stale bool) {
+	p := h.pointer
 	base, err := c.base(ctx, id, p)
 	if err != nil {
+		if h.remembered {
+			return nil, true
+		}
 		answer(batch, err)
-		return again
+		return nil, false
 	}
-	chain, rest := c.chain(ctx, p, base, batch)
-	again = append(rest, again...)
+	chain, again := c.chain(ctx, p, base, batch)
+	if h.remembered && len(filesOf(chain)) == 0 {
+		return nil, true // no swap would tell whether the head is still the head
+	}
 	chain, failed := writeChain(ctx, chain)
+	if h.remembered && len(failed) > 0 {
+		c.discard(ctx, filesOf(append(chain, failed...))...)
+		return nil, true
+	}
 	again = append(c.unwritten(ctx, chain, failed), again...)
-	switch err := c.swap(ctx, id, p, r, chain); {
+	switch err := c.swap(ctx, id, h, chain); {
 	case err == nil:
 		c.acknowledge(ctx, id, p, chain)
 		c.expireBehind(ctx, base, chain)
 	case errors.Is(err, errLost):
 		c.discard(ctx, filesOf(chain)...)
-		return append(c.lost(id, chain), again...)
+		if h.remembered {
+			if !slices.ContainsFunc(chain, func(l *link) bool { return l.replayed }) {
+				c.contend(h)
+			}
+			return nil, true
+		}
+		return append(c.lost(id, chain), again...), false
 	case mounts.Is(err, mounts.CommitStateUnknown):
 		answer(pendingOf(chain), err)
 	default:
 		answer(pendingOf(chain), err)
 		c.discard(ctx, filesOf(chain)...)
 	}
-	return again
+	return again, false
 }
 
 // apply checks one commit's requirements against a document of the pointer's table and

@@ -75,6 +75,7 @@ func (c *Catalog) commit(ctx context.Context, op, name string, caller mounts.Cal
 	}
 	s.add(kept)
 	err = c.registry.Commit(ctx, s.conditions, s.changes)
+	c.forgetHeads(s.changes)
 	return committed(op, name, err, func(lost *ConflictError) error {
 		if caller.Receipt != nil && lost.names(receiptKey(caller)) {
 			return replayed(op, name)
