@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -66,8 +67,12 @@ func (c *Catalog) purgeFiles(ctx context.Context, d *droppedTable, again bool) (
 	if err != nil {
 		return PurgeReport{Reason: unreadableMetadata}, nil //nolint:nilerr // trying again won't help
 	}
+	own, err := ownLocation(d.pointer, document)
+	if err != nil {
+		return PurgeReport{Reason: "its metadata file tells of another location"}, nil //nolint:nilerr // it isn't what was dropped
+	}
 	p := &purge{c: c, d: d, seen: map[[16]byte]struct{}{}}
-	if p.own, err = c.ownLocations(ctx, document); err == nil {
+	if p.own, err = c.ownLocations(ctx, document, own); err == nil {
 		err = p.run(ctx, document, named, d.pointer.Metadata)
 	}
 	return p.report, err
@@ -75,14 +80,24 @@ func (c *Catalog) purgeFiles(ctx context.Context, d *droppedTable, again bool) (
 
 const unreadableMetadata = "its metadata file can't be read"
 
+// ownLocation is where a dropped table lies. The purge holds the location of the pointer, so a
+// file that was put in the document's place and tells of another is an error.
+func ownLocation(p pointer, d *metadata.Document) (vend.Location, error) {
+	held, err := vend.ParseLocation(p.Location)
+	if err != nil {
+		return held, err
+	}
+	told, err := vend.ParseLocation(d.Location())
+	if err == nil && !told.Equal(held) {
+		err = fmt.Errorf("the document lies at %s, not at %s", told, held)
+	}
+	return held, err
+}
+
 // ownLocations are where a table's files are its own: its location, and where its properties
 // lead, unless another table lies in or around that.
-func (c *Catalog) ownLocations(ctx context.Context, d *metadata.Document) ([]vend.Location, error) {
-	l, err := vend.ParseLocation(d.Location())
-	if err != nil {
-		return nil, err
-	}
-	own := []vend.Location{l}
+func (c *Catalog) ownLocations(ctx context.Context, d *metadata.Document, location vend.Location) ([]vend.Location, error) {
+	own := []vend.Location{location}
 	for _, p := range placesOf(d) {
 		l, err := vend.ParseLocation(p.value)
 		if err != nil || l.Under(own[0]) {
