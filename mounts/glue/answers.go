@@ -64,9 +64,20 @@ type reduced struct {
 }
 
 type reducedTable struct {
-	Name       string
-	Parameters map[string]string `json:",omitempty"`
+	Name               string
+	TableType          string             `json:",omitempty"`
+	IsMultiDialectView bool               `json:",omitempty"`
+	TargetTable        *struct{}          `json:",omitempty"`
+	StorageDescriptor  *reducedDescriptor `json:",omitempty"`
+	Parameters         map[string]string  `json:",omitempty"`
 }
+
+type reducedDescriptor struct{ InputFormat string }
+
+// keptParameters tell what a table is. No value that does is longer than maxKept bytes.
+var keptParameters = []string{paramTableType, paramProvider, paramTrinoView, paramComment}
+
+const maxKept = 256
 
 func reduceTable(d *json.Decoder) (reducedTable, error) {
 	var t reducedTable
@@ -74,15 +85,19 @@ func reduceTable(d *json.Decoder) (reducedTable, error) {
 		switch key {
 		case "Name":
 			return d.Decode(&t.Name)
+		case "TableType":
+			return d.Decode(&t.TableType)
+		case "IsMultiDialectView":
+			return d.Decode(&t.IsMultiDialectView)
+		case "TargetTable":
+			return d.Decode(&t.TargetTable)
+		case "StorageDescriptor":
+			return d.Decode(&t.StorageDescriptor)
 		case "Parameters":
 			var all map[string]string
-			if err := d.Decode(&all); err != nil {
-				return err
-			}
-			if value, ok := all[paramTableType]; ok {
-				t.Parameters = map[string]string{paramTableType: value}
-			}
-			return nil
+			err := d.Decode(&all)
+			t.Parameters = keep(all)
+			return err
 		}
 		return skip(d)
 	})
@@ -90,6 +105,20 @@ func reduceTable(d *json.Decoder) (reducedTable, error) {
 		err = errors.New("a table without a name")
 	}
 	return t, err
+}
+
+// keep is what a list needs of a table's parameters, nil for none.
+func keep(all map[string]string) map[string]string {
+	var kept map[string]string
+	for _, key := range keptParameters {
+		if value, ok := all[key]; ok && len(value) <= maxKept {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // members walks over the members of an object. member reads the value.

@@ -105,12 +105,16 @@ func (s *Source) Objects(ctx context.Context, database string, kind metastore.Ki
 	if kind != metastore.Table && kind != metastore.View {
 		return nil, "", s.fail(op, database, errors.New("only Iceberg tables and views are listed"))
 	}
+	return s.objects(ctx, op, database, func(t *types.Table) bool { return kindOf(t) == kind }, token, size)
+}
+
+// objects lists the entries of a database that are wanted.
+func (s *Source) objects(ctx context.Context, op, database string, want func(*types.Table) bool, token string, size int) ([]string, string, error) {
 	direct, ok := strings.CutPrefix(token, directToken)
 	linked, through := strings.CutPrefix(token, linkedToken)
 	if token != "" && !ok && !through {
 		return nil, "", errToken(op)
 	}
-	want := func(t *types.Table) bool { return kindOf(t) == kind }
 	if through {
 		return s.linked(ctx, op, database, nil, want, linked, size)
 	}

@@ -148,7 +148,7 @@ func (f *fake) answer(in thrift.TTransport) (string, []byte, error) {
 	out := thrift.NewTMemoryBuffer()
 	reply := thrift.NewTBinaryProtocolConf(out, nil)
 	all := hms.NewThriftHiveMetastoreProcessor(handler{fake: f})
-	known := []string{"get_database", "get_all_databases", "get_table_req", "get_table_names_by_filter", "set_ugi"}
+	known := []string{"get_database", "get_all_databases", "get_table_req", "get_table_names_by_filter", "get_tables_by_type", "set_ugi"}
 	if f.version > 2 {
 		known = append(known, "get_databases", "get_catalogs")
 	}
