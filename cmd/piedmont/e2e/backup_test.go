@@ -217,6 +217,25 @@ func largeBackup(t *testing.T, config, dir string, namespaces int) string {
 	return file
 }
 
+// killRestore kills a restore when it has read a part of its backup, but for what lies in
+// buffers: much smaller than the part, which is many commits.
+func killRestore(t *testing.T, config, data string, part []byte) {
+	t.Helper()
+	cmd := exec.Command(binary(t), "restore", "--config", config, "--data", data, "--input", "-")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = in.Write(part)
+	_ = cmd.Process.Kill()
+	if ended := cmd.Wait(); err != nil || ended == nil {
+		t.Fatalf("a restore ended before its backup did: %v, %v", err, ended)
+	}
+}
+
 // TestRestoreKilled kills restores of both kinds in their midst: no server starts on what they
 // left, and the next restore makes good.
 func TestRestoreKilled(t *testing.T) {
@@ -229,33 +248,24 @@ func TestRestoreKilled(t *testing.T) {
 	}
 	database := writeFile(t, filepath.Join(dir, "database.yaml"), `registry: {postgres: {url: "`+postgresURL(t)+`"}}`+string(text))
 	file := largeBackup(t, config, dir, namespaces)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for kind, config := range map[string]string{"file": config, "database": database} {
 		t.Run(kind, func(t *testing.T) {
 			data := filepath.Join(dir, "restored-"+kind)
-			args := []string{"restore", "--config", config, "--data", data, "--input", file}
-			began := time.Now()
-			for kills, wait := 0, 10*time.Millisecond; kills < 3; {
-				cmd := exec.Command(binary(t), args...)
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(wait)
-				_ = cmd.Process.Kill()
-				if err := cmd.Wait(); err == nil {
-					t.Fatalf("a restore ended within %s, after %d kills: too soon to mean much", wait, kills)
-				}
-				if out, err := runCommand(t, "check", "--config", config, "--data", data); err != nil && strings.Contains(out, "hasn't ended") {
-					kills++
-				} else {
-					wait += wait / 2 // it had written nothing yet
+			for _, part := range []int{len(whole) / 2, len(whole) * 3 / 4, len(whole) / 2} {
+				killRestore(t, config, data, whole[:part])
+				if out, err := runCommand(t, "check", "--config", config, "--data", data); err == nil || !strings.Contains(out, "hasn't ended") {
+					t.Fatalf("%d bytes of a backup were read, and the registry isn't refused: %v\n%s", part, err, out)
 				}
 			}
 			out, err := runCommand(t, "serve", "--config", config, "--data", data, "--listen", freeAddress(t))
 			if err == nil || !strings.Contains(out, "a restore of this registry was begun and hasn't ended") {
 				t.Fatalf("a server starts on a part of a backup: %v\n%s", err, out)
 			}
-			t.Logf("killed in %s", time.Since(began))
-			t.Log(strings.TrimSpace(command(t, args...)))
+			t.Log(strings.TrimSpace(command(t, "restore", "--config", config, "--data", data, "--input", file)))
 			p := start(t, config, data)
 			for _, n := range []int{0, 1, namespaces / 2, namespaces - 1} {
 				p.must("HEAD", fmt.Sprintf("/v1/namespaces/ns%07d", n), key, nil)
