@@ -142,7 +142,7 @@ func (p *purge) run(ctx context.Context, document *metadata.Document, named meta
 	if err != nil {
 		return err
 	}
-	if gc, _ := document.Property("gc.enabled"); strings.EqualFold(gc, "false") {
+	if gc, ok := document.Property("gc.enabled"); ok && !strings.EqualFold(gc, "true") { // as Iceberg's Java reads it
 		p.report.Reason = "gc.enabled is false: its data files stay"
 	} else if manifests, err = p.data(ctx, manifests); err != nil {
 		return err

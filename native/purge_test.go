@@ -165,18 +165,33 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestPurgeKeepsData of a table that says so.
+// TestPurgeKeepsData of a table that says so, in whatever words: for Iceberg's Java all but
+// "true" is false.
 func TestPurgeKeepsData(t *testing.T) {
+	for _, value := range []string{"False", "no", "0", " true", ""} {
+		w := newWorld(t)
+		c, _ := w.undropping(0)
+		location, _ := w.filled(c, "ns.f")
+		_, err := c.CommitTable(t.Context(), mounts.Caller{}, id("ns.f"), setPropertyBody("gc.enabled", value))
+		require.NoError(t, err)
+		w.drop(c, "ns.f", true)
+		require.NoError(t, c.Tend(t.Context()))
+		require.Empty(t, w.below(location+"/metadata"))
+		require.Len(t, w.below(location+"/data"), 4, "%q", value)
+		require.Contains(t, w.dropped(c)[0].Report.Reason, "gc.enabled")
+	}
+}
+
+// TestPurgeWithGC takes the data of a table that says so.
+func TestPurgeWithGC(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.undropping(0)
-	location, _ := w.filled(c, "ns.f")
-	_, err := c.CommitTable(t.Context(), mounts.Caller{}, id("ns.f"), setPropertyBody("gc.enabled", "False"))
+	location, others := w.filled(c, "ns.f")
+	_, err := c.CommitTable(t.Context(), mounts.Caller{}, id("ns.f"), setPropertyBody("gc.enabled", "TRUE"))
 	require.NoError(t, err)
 	w.drop(c, "ns.f", true)
 	require.NoError(t, c.Tend(t.Context()))
-	require.Empty(t, w.below(location+"/metadata"))
-	require.Len(t, w.below(location+"/data"), 4)
-	require.Contains(t, w.dropped(c)[0].Report.Reason, "gc.enabled")
+	require.Equal(t, others[:1], w.below(location))
 }
 
 // TestPurgeIsSkipped where another table, live or restorable, lies in the place, in it or around it.
