@@ -112,17 +112,20 @@ func (c *Catalog) commitOn(ctx context.Context, id mounts.Identifier, h head, ba
 	case err == nil:
 		c.acknowledge(ctx, id, p, chain)
 		c.expireBehind(ctx, base, chain)
-	case errors.Is(err, errLost):
-		c.discard(ctx, filesOf(chain)...)
-		if h.remembered {
-			if !slices.ContainsFunc(chain, func(l *link) bool { return l.replayed }) {
-				c.contend(h)
-			}
-			return nil, true
-		}
-		return append(c.lost(id, chain), again...), false
 	case mounts.Is(err, mounts.CommitStateUnknown):
 		answer(pendingOf(chain), err)
+	case mounts.Is(err, mounts.Unavailable): // that says nothing of the table
+		answer(pendingOf(chain), err)
+		c.discard(ctx, filesOf(chain)...)
+	case h.remembered:
+		c.discard(ctx, filesOf(chain)...)
+		if errors.Is(err, errLost) && !slices.ContainsFunc(chain, func(l *link) bool { return l.replayed }) {
+			c.contend(h)
+		}
+		return nil, true
+	case errors.Is(err, errLost):
+		c.discard(ctx, filesOf(chain)...)
+		return append(c.lost(id, chain), again...), false
 	default:
 		answer(pendingOf(chain), err)
 		c.discard(ctx, filesOf(chain)...)

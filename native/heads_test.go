@@ -100,6 +100,15 @@ func TestRememberedIsNoAnswer(t *testing.T) {
 			[]byte(`{"requirements":[{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":null}],"updates":[{"action":"set-properties","updates":{"k":"2"}}]}`))
 		require.True(t, mounts.Is(err, mounts.CommitFailed), err)
 	})
+	t.Run("moved by the other", func(t *testing.T) {
+		w, _, a, b := replicasOf(t)
+		mustCommit(t, a, setPropertyBody("k", "1"))
+		move := func(to string) []byte {
+			return fmt.Appendf(nil, `{"updates":[{"action":"set-location","location":%q}]}`, w.storageRoot()+to)
+		}
+		mustCommit(t, b, move("/main/moved"))
+		mustCommit(t, a, move("/main/moved/inside")) // which is no other table's place
+	})
 	t.Run("dropped, and another made", func(t *testing.T) {
 		w, _, a, b := replicasOf(t)
 		mustCommit(t, a, setPropertyBody("k", "1"))
