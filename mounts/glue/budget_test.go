@@ -1,10 +1,13 @@
 package glue
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -113,6 +116,33 @@ func TestBudgetRefusesInVain(t *testing.T) {
 		require.ErrorIs(t, b.take(ctx), context.Canceled)
 	})
 }
+
+// Every call is paid for, and Glue's refusals are heard.
+func TestCallsAreCounted(t *testing.T) {
+	f := withTable(t)
+	s := f.source(t, func(o *Options) { o.CallsPerSecond = 20 })
+	began := time.Now()
+	for range 10 {
+		for name, err := range map[string]error{"Object": second(s.Object(t.Context(), "db", "t")), "Database": second(s.Database(t.Context(), "db")), "Health": s.Health(t.Context())} {
+			require.NoError(t, err, name)
+		}
+	}
+	require.GreaterOrEqual(t, time.Since(began), 480*time.Millisecond, "20 calls at once, and 10 by 20 a second")
+
+	var log bytes.Buffer
+	s = f.source(t, func(o *Options) { o.CallsPerSecond, o.Logger = 20, slog.New(slog.NewTextHandler(&log, nil)) })
+	f.setSpoil(func(_ string, _ request, w http.ResponseWriter) bool {
+		refuse(w, http.StatusBadRequest, "ThrottlingException", "Rate exceeded")
+		return true
+	})
+	require.Error(t, s.Health(t.Context()))
+	require.Error(t, s.Health(t.Context()))
+	require.InDelta(t, 10, float64(s.budget.limiter.Limit()), 0.5)
+	require.Equal(t, 1, strings.Count(log.String(), "Glue throttles the mount"))
+	require.Contains(t, log.String(), "calls_per_second=10")
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // quota is an account's: a bucket that others drink from too.
 type quota struct {

@@ -108,8 +108,6 @@ func (s *Source) tables(ctx context.Context, p place, want func(*types.Table) bo
 	switch {
 	case err != nil:
 		return nil, "", err
-	case out.TableList == nil:
-		return nil, "", broken(notGlue, errNoResult)
 	case len(out.TableList) > n && out.NextToken != nil:
 		return nil, "", broken(tooMany, nil)
 	}

@@ -173,6 +173,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if got := r.Header.Get("Content-Type"); got != "application/x-amz-json-1.1" {
 		f.t.Errorf("Content-Type %q", got)
 	}
+	if got := r.Header.Get("Accept-Encoding"); strings.Contains(got, "gzip") {
+		f.t.Errorf("Accept-Encoding %q", got)
+	}
 	var in request
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

@@ -213,6 +213,19 @@ func TestStaysWhereItIsSent(t *testing.T) {
 	require.Nil(t, s.pool.Proxy)
 }
 
+func TestReduce(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"TableList":[]}`: `{"TableList":[]}`,
+		`{"X":{"TableList":[]},"TableList":[{"Name":"t","Columns":[[{}]],"Parameters":{"table_type":"ICEBERG","b":"c"}},{"Name":"u"}],"NextToken":"n"}`: `{"TableList":[{"Name":"t","Parameters":{"table_type":"ICEBERG"}},{"Name":"u"}],"NextToken":"n"}`,
+		`{"TableList":[],"TableList":[]}`: "", `{"TableList":[{"Name":"t","Name":"u"}]}`: "", `{"TableList":[{}]}`: "", `{"TableList":[[]]}`: "", `{"TableList":{}}`: "",
+		`{}`: "", ``: "", `{"TableList":[]}]`: "", `{"TableList":[]`: "", `[{"TableList":[]}]`: "", `{"TableList":[{"Name":"t","Parameters":{"a":1}}]}`: "",
+	} {
+		got, err := reduce(strings.NewReader(text))
+		require.Equal(t, want == "", err != nil, "%s: %v", text, err)
+		require.Equal(t, want, string(got), text)
+	}
+}
+
 func FuzzReduce(f *testing.F) {
 	for _, seed := range []string{
 		`{"TableList":[{"Name":"t","Parameters":{"table_type":"ICEBERG","x":"y"},"StorageDescriptor":{"Columns":[{"Name":"a"}]}}],"NextToken":"n"}`,

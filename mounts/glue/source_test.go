@@ -495,6 +495,10 @@ func TestPaging(t *testing.T) {
 	require.Equal(t, []string{"h1234a", "h2499a"}, names)
 	require.Len(t, f.took(), 26, "calls for 2,502 tables, 2 of Iceberg")
 	require.Equal(t, 3, count, "pages of at most ten calls")
+	names, _, err := s.Objects(t.Context(), "dense", metastore.Table, "", 150)
+	require.NoError(t, err)
+	require.Len(t, names, 100, "a call for the rest of a page would bring little")
+	require.Len(t, f.took(), 1)
 }
 
 // A token of another list, or of nobody, is refused.
