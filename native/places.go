@@ -152,9 +152,10 @@ func isSame(r Record, l vend.Location, uuid string) (bool, error) {
 }
 
 // apart gives the conditions under which no other table lies in or around a location, by
-// one of the indexes: a live one, or one that can be restored. A table of the same uuid at the very same location is the same table under
-// another name, as when one is registered a second time; it must stay while we enter. own
-// is the key of a table that moves from around the location into it; empty for a new one.
+// one of the indexes: that of live tables, or that of those that can be restored. A table of
+// the same uuid at the very same location is the same table under another name, as when one
+// is registered a second time; it must stay while we enter. own is the key of a table that
+// moves from around the location into it; empty for a new one.
 func (c *Catalog) apart(ctx context.Context, op, kind string, l vend.Location, uuid string, own Key) ([]Condition, error) {
 	var conditions []Condition
 	for _, around := range above(l) {

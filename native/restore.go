@@ -6,12 +6,14 @@ import (
 	"piedmont/mounts"
 )
 
-// RestoreTable brings back a table that was dropped under a name, under the same or another one. Of several
-// dropped under the name it is the last, or the one of that Dropped.ID. It returns what was restored.
+// RestoreTable brings back a table that was dropped under a name, under the same or another
+// one. Of several dropped under the name it is the last, or the one of that Dropped.ID. It
+// returns what was restored.
 //
-// Errors are *mounts.Error: NoSuchTable where no such table can be restored (any more), AlreadyExists
-// where the name it is to get is taken, NoSuchNamespace where that name's namespace is gone, BadRequest where another
-// table lies in its place now, NotFound where its metadata file is gone.
+// Errors are *mounts.Error: NoSuchTable where no such table can be restored (any more),
+// AlreadyExists where the name it is to get is taken, NoSuchNamespace where that name's
+// namespace is gone, BadRequest where another table lies in its place now, NotFound where its
+// metadata file is gone, CommitStateUnknown where it may have come back.
 func (c *Catalog) RestoreTable(ctx context.Context, from mounts.Identifier, id string, to mounts.Identifier) (Dropped, error) {
 	const op = "restoreTable"
 	var restored Dropped
