@@ -8,7 +8,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 
 # Stages and their budgets in seconds, from empty caches: 74 minutes in all. Warm, all of
 # them take less than 30 minutes together, which .ci/stages says when they don't.
-STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 postgres:300 hive:360 e2e:300 histories:240 engines:900 kit:240 vuln:120
+STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 upstreams:300 postgres:300 hive:360 e2e:300 histories:240 engines:900 kit:240 vuln:120
 
 .PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -61,8 +61,19 @@ stage-differential:
 stage-storage:
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/storage
 	mkdir -p $(PIEDMONT_TEST_CACHE)/run/storage
-	.ci/weed run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -timeout 3m ./vend/s3 ./mounts/rest
+	PIEDMONT_BIN=$(bin)/piedmont .ci/weed run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -timeout 3m ./vend/s3 ./mounts/rest
 	.ci/moto run $(PIEDMONT_TEST_CACHE)/run/storage go test -race -v -count=1 -tags e2e -run '^TestReal' -timeout 3m ./mounts/glue
+
+# Other upstream REST catalogs: Iceberg's reference over two backends, and Nessie.
+upstream := env PIEDMONT_BIN=$(bin)/piedmont go test -race -v -count=1 -tags e2e -run '^TestRealUpstream$$' -timeout 3m ./mounts/rest
+
+stage-upstreams:
+	.ci/install weed fixture nessie
+	rm -rf $(PIEDMONT_TEST_CACHE)/run/upstreams
+	mkdir -p $(PIEDMONT_TEST_CACHE)/run/upstreams
+	.ci/fixture run memory $(PIEDMONT_TEST_CACHE)/run/upstreams/memory $(upstream)
+	.ci/fixture run jdbc $(PIEDMONT_TEST_CACHE)/run/upstreams/jdbc $(upstream)
+	.ci/weed run $(PIEDMONT_TEST_CACHE)/run/upstreams .ci/nessie run $(PIEDMONT_TEST_CACHE)/run/upstreams/nessie $(upstream)
 
 # The registry in a real PostgreSQL, with faults.
 stage-postgres:
