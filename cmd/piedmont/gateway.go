@@ -120,6 +120,9 @@ func (g *gateway) mount(ctx context.Context) error {
 	if err := g.measureCache("rest", build.rest); err != nil {
 		return err
 	}
+	if err := g.metrics.Register(guards{func() *mounts.Holder { return g.trees }}); err != nil {
+		return err
+	}
 	points := make([]mounts.Point, len(g.config.Mounts))
 	for i, m := range g.config.Mounts {
 		if points[i], err = build.point(ctx, m); err != nil {

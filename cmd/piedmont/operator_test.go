@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -27,6 +28,8 @@ func TestOperator(t *testing.T) {
 		assert.Contains(t, metrics.Body.String(), want)
 	}
 
+	assert.NotContains(t, metrics.Body.String(), `mount=""`, "a native mount has no source that could be slow")
+
 	answer := get(operator, "/mounts")
 	require.Equal(t, 200, answer.Code)
 	var body struct{ Mounts []mountState }
@@ -36,6 +39,11 @@ func TestOperator(t *testing.T) {
 	assert.Equal(t, "legacy", body.Mounts[1].At)
 	assert.Equal(t, "down", body.Mounts[1].State)
 	assert.NotEmpty(t, body.Mounts[1].Error)
+
+	asked := get(operator, "/metrics").Body.String()
+	for _, want := range []string{"requests_total%s 3", "failures_total%s 3", "retries_total%s 2", "refused_total%s 0", "under_way%s 0", "waiting%s 0", "breaker%s 0", "breaker_opened_total%s 0"} {
+		assert.Contains(t, asked, fmt.Sprintf("piedmont_mount_"+want, `{kind="rest",mount="legacy"}`))
+	}
 
 	assert.Equal(t, 200, get(operator, "/debug/pprof/").Code)
 	assert.Equal(t, 404, get(operator, "/debug/pprof/cmdline").Code, "arguments may hold secrets")
