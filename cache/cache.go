@@ -64,8 +64,9 @@ func (c *Cache[K, V]) Get(key K) (V, bool) {
 	return v, ok
 }
 
-// Add keeps a value in place of the one that the key had. It answers false, and the key
-// has no value then, where the entry alone would take more than a quarter of the bound.
+// Add keeps a value in place of the one that the key had; until then Get finds that one, unless
+// it is the next to go. It answers false, and the key has no value then, where the entry alone
+// would take more than a quarter of the bound.
 func (c *Cache[K, V]) Add(key K, value V) bool { return c.add(key, value, time.Time{}) }
 
 // AddFor is Add for a limited time. Get checks it; the memory may be held for longer.
@@ -78,15 +79,15 @@ func (c *Cache[K, V]) add(key K, value V, expires time.Time) bool {
 	c.adding.Lock()
 	defer c.adding.Unlock()
 	s := c.shard(key)
-	c.bytes.Add(-s.remove(key))
 	if size > c.maxBytes/largest {
+		c.bytes.Add(-s.remove(key))
 		return false
 	}
 	for c.bytes.Load()+size > c.maxBytes {
 		c.bytes.Add(-c.oldest().evict())
 	}
 	c.bytes.Add(size)
-	s.add(key, &entry[V]{value: value, size: size, expires: expires, used: c.epoch.Add(2) - 1})
+	c.bytes.Add(-s.add(key, &entry[V]{value: value, size: size, expires: expires, used: c.epoch.Add(2) - 1}))
 	return true
 }
 

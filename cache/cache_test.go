@@ -75,6 +75,30 @@ func boundAndOrder(t *testing.T) {
 	}
 }
 
+// Whoever asks while a value is replaced finds the old one or the new one.
+func TestReplacing(t *testing.T) {
+	c := cache.New(10_000, bySize)
+	c.Add("k", 100)
+	var wg sync.WaitGroup
+	var left atomic.Int64
+	left.Store(4)
+	for range 4 {
+		wg.Go(func() {
+			defer left.Add(-1)
+			for range 20_000 {
+				c.Add("k", 100)
+			}
+		})
+	}
+	for left.Load() > 0 {
+		_, ok := c.Get("k")
+		require.True(t, ok)
+	}
+	wg.Wait()
+	require.EqualValues(t, 100+overhead, c.Bytes())
+	require.Equal(t, 1, c.Len())
+}
+
 func TestTooLargeIsNotKept(t *testing.T) {
 	c := cache.New(10_000, bySize)
 	require.True(t, c.Add("a", 2500-overhead))

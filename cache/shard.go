@@ -58,11 +58,16 @@ func (s *shard[K, V]) get(key K, epoch uint64, now func() time.Time) (v V, ok bo
 	return e.value, true, 0
 }
 
-func (s *shard[K, V]) add(key K, e *entry[V]) {
+// add puts an entry in place of the one that the key had, and gives the bytes which that took.
+func (s *shard[K, V]) add(key K, e *entry[V]) (replaced int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if old, ok := s.lru.Peek(key); ok {
+		replaced = old.size
+	}
 	s.lru.Add(key, e)
-	s.bytes += e.size
+	s.bytes += e.size - replaced
+	return replaced
 }
 
 // remove gives the bytes that are free now.
