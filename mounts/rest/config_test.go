@@ -99,7 +99,7 @@ func TestPaths(t *testing.T) {
 	ctx := t.Context()
 	n := mounts.Namespace{"a b", "c+d", "e%/f"}
 	_, _, _ = c.ListNamespaces(ctx, mounttest.Caller, nil, mounts.Page{})
-	_, _, _ = c.ListNamespaces(ctx, mounttest.Caller, n, mounts.Page{Token: "t+/=&", Size: 7})
+	_, _, _ = c.ListNamespaces(ctx, mounttest.Caller, n, mounts.Page{Token: "1.a.t+/=&", Size: 7})
 	_, _ = c.LoadNamespace(ctx, mounttest.Caller, n)
 	_, _, _ = c.ListTables(ctx, mounttest.Caller, n, mounts.Page{Size: 1})
 	_, _ = c.LoadTable(ctx, mounttest.Caller, n.Table("ü?x;y"), mounts.LoadOptions{})

@@ -9,9 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +75,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"truncated":           {says(200, `{"metadata":{"a":`), mounts.BadGateway},
 		"array":               {says(200, `[]`), mounts.BadGateway},
 		"another object":      {says(200, `{"status":"ok"}`), mounts.BadGateway},
+		"bytes behind":        {says(200, `{"metadata":{},"namespaces":[],"identifiers":[],"namespace":["db"]} x`), mounts.BadGateway},
+		"bytes inside":        {says(200, `{"metadata":{} "x":1},"namespaces":[] [],"identifiers":[] [],"namespace":["db"] 1}`), mounts.BadGateway},
 		"two objects":         {says(200, `{"metadata":{}}{}`), mounts.BadGateway},
 		"duplicate keys":      {says(200, `{"metadata":{},"metadata":{},"namespaces":[],"namespaces":[],"identifiers":[],"identifiers":[],"namespace":[],"namespace":[]}`), mounts.BadGateway},
 		"wrong types":         {says(200, `{"metadata":[],"namespaces":{},"identifiers":"x","namespace":7}`), mounts.BadGateway},
@@ -173,19 +178,79 @@ func TestTokensThatNeverEnd(t *testing.T) {
 	u.intercept(list("again"))
 	_, next, err := c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
 	require.NoError(t, err)
-	require.Equal(t, "again", next)
+	require.True(t, strings.HasSuffix(next, ".again"), next)
 	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: next})
 	require.Equal(t, mounts.BadGateway, checkError(t, err))
 	_, _, err = c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Token: next})
 	require.Equal(t, mounts.BadGateway, checkError(t, err))
 
 	u.intercept(list(""))
-	_, next, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: "x"})
+	_, next, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: "1.1.x"})
 	require.NoError(t, err)
 	require.Empty(t, next, "an empty token is no page: Java's client asks for ever there")
 	u.intercept(list(strings.Repeat("x", 20_000)))
 	_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
 	require.Equal(t, mounts.BadGateway, checkError(t, err))
+}
+
+// Tokens that lead in a circle, behind any number of pages that don't, end in an error, not in
+// a client that asks for ever. A list without a circle, however long, doesn't.
+func TestTokensInACircle(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	const long = 300
+	for before := range 6 {
+		for around := 1; around <= 9; around++ {
+			u.intercept(afterConfig(func(w http.ResponseWriter, r *http.Request) {
+				at, _ := strconv.Atoi(r.URL.Query().Get("pageToken"))
+				next := at + 1
+				if next >= before+around {
+					next = before + 1
+				}
+				_, _ = fmt.Fprintf(w, `{"identifiers":[{"namespace":["db"],"name":"t"}],"next-page-token":"%d"}`, next)
+			}))
+			pages := 0
+			for p := (mounts.Page{}); ; pages++ {
+				require.Less(t, pages, 3*(before+around)+3, "%d before a circle of %d", before, around)
+				_, next, err := c.ListTables(t.Context(), mounttest.Caller, db, p)
+				if err != nil {
+					require.Equal(t, mounts.BadGateway, checkError(t, err))
+					break
+				}
+				p.Token = next
+			}
+		}
+	}
+	u.intercept(afterConfig(func(w http.ResponseWriter, r *http.Request) {
+		at, _ := strconv.Atoi(r.URL.Query().Get("pageToken"))
+		next := fmt.Sprint(at + 1)
+		if at == long {
+			next = ""
+		}
+		_, _ = fmt.Fprintf(w, `{"identifiers":[{"namespace":["db"],"name":"t"}],"next-page-token":%q}`, next)
+	}))
+	pages := 0
+	for p := (mounts.Page{}); ; pages++ {
+		_, next, err := c.ListTables(t.Context(), mounttest.Caller, db, p)
+		require.NoError(t, err)
+		if p.Token = next; next == "" {
+			break
+		}
+	}
+	require.Equal(t, long, pages)
+}
+
+// A token of somebody's own making is refused, before the upstream is asked.
+func TestForeignTokens(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	for _, token := range []string{"x", "1.1.", "1.1", "0.1.x", "-1.1.x", "1.-1.x", "!.1.x", "1..x", "1.1." + strings.Repeat("x", 4097), strings.Repeat("z", 30) + ".1.x"} {
+		_, _, err := c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Token: token})
+		require.True(t, mounts.Is(err, mounts.BadRequest), "%s: %v", token, err)
+		_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: token})
+		require.True(t, mounts.Is(err, mounts.BadRequest), "%s: %v", token, err)
+	}
+	require.Empty(t, u.calls)
 }
 
 // Some upstreams (SeaweedFS 4.48) answer an empty list for a namespace that isn't there.
@@ -301,6 +366,64 @@ func TestListsOfManyEntriesAreBounded(t *testing.T) {
 	}))
 	_, _, err := c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{})
 	require.Equal(t, mounts.BadGateway, checkError(t, err))
+}
+
+// A hundred thousand names at once take memory in proportion.
+func TestLargeList(t *testing.T) {
+	const many = 100_000
+	u := withTable(t)
+	c := u.mount()
+	var body bytes.Buffer
+	body.WriteString(`{"identifiers":[`)
+	for i := range many {
+		fmt.Fprintf(&body, `{"namespace":["db"],"name":"a_table_with_a_name_%d"},`, i)
+	}
+	body.WriteString(`{"namespace":["db"],"name":"last"}]}`)
+	u.intercept(afterConfig(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body.Bytes()) }))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tables, next, err := c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{})
+	require.NoError(t, err)
+	runtime.ReadMemStats(&after)
+	require.Len(t, tables, many+1)
+	require.Empty(t, next)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*body.Len()), "of %d bytes", body.Len())
+}
+
+// Where a redirect leads nobody goes, and no credential.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	u := withTable(t, func(u *upstream) { u.secret = secret })
+	c := u.mount()
+	load(t, c, table)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, other.URL+r.URL.Path, status)
+			return true
+		})
+		for op, err := range reading(t.Context(), c) {
+			require.Equal(t, mounts.BadGateway, checkError(t, err), op)
+		}
+	}
+	require.Zero(t, asked.Load())
+}
+
+// A table that is dropped between a list and its load is gone, and so is its namespace.
+func TestDroppedBehindAList(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	tables, _, err := c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{})
+	require.NoError(t, err)
+	require.Equal(t, []mounts.Identifier{table}, tables)
+	u.drop(table)
+	require.Equal(t, mounts.NoSuchTable, kindOfLoad(t, c))
+	u.mu.Lock()
+	delete(u.namespaces, db.Encode())
+	u.mu.Unlock()
+	_, _, err = c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{})
+	require.Equal(t, mounts.NoSuchNamespace, checkError(t, err))
 }
 
 // An upstream that is down stops neither New nor anything for longer than its timeout,

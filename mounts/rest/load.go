@@ -102,7 +102,9 @@ func (c *Catalog) table(e *Entry, began time.Time) *mounts.Table {
 		t.Asked = e.asked
 	}
 	if c.storage != nil {
-		t.Storage, _ = c.storage(e.location)
+		if profile, ok := c.storage(e.location); ok {
+			t.Storage = profile
+		}
 	}
 	t.Metadata = func(context.Context) (mounts.Document, error) { return e.document, nil }
 	return t

@@ -61,6 +61,7 @@ func checkError(t *testing.T, err error) mounts.Kind {
 	mounttest.NoSecrets(t, err.Error()+e.Message(), secret)
 	if e.Kind != mounts.NoSuchTable && e.Kind != mounts.NoSuchView && e.Kind != mounts.NoSuchNamespace {
 		require.Contains(t, e.Message(), "mount 'legacy'")
+		require.Contains(t, e.Message(), e.Name)
 	}
 	return e.Kind
 }
@@ -83,6 +84,16 @@ func TestStorageProfile(t *testing.T) {
 	})
 	loaded, _ := load(t, c, table)
 	require.Equal(t, "lake", loaded.Storage)
+
+	// What lies elsewhere is shown all the same, for engines with credentials of their own;
+	// nothing is vended for it.
+	for _, elsewhere := range []string{"s3://other/t/metadata/v1.metadata.json", "s3://lakes/t", "/etc/passwd", "", "not a location"} {
+		stored := u.write(table, 2)
+		stored.location = elsewhere
+		loaded, _ := load(t, c, table)
+		require.Empty(t, loaded.Storage)
+		require.Equal(t, elsewhere, loaded.MetadataLocation)
+	}
 }
 
 func loadRefs(t *testing.T, c *rest.Catalog) (*mounts.Table, mounts.Document) {

@@ -17,14 +17,7 @@ func (c *Catalog) ListViews(ctx context.Context, _ mounts.Caller, n mounts.Names
 	if n.IsRoot() {
 		return nil, "", nil
 	}
-	const op = "listViews"
-	l, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (page[mounts.Identifier], error) {
-		return c.views(ctx, n, p)
-	})
-	if err != nil {
-		return nil, "", c.failNamespace(op, n, err)
-	}
-	return l.names, l.next, nil
+	return listed(ctx, c, "listViews", n, p, c.views)
 }
 
 func (c *Catalog) views(ctx context.Context, n mounts.Namespace, p mounts.Page) (l page[mounts.Identifier], err error) {
