@@ -119,8 +119,7 @@ func TestFaults(t *testing.T) {
 		{"an unknown type", write(resulting(99, 0, 0, thrift.STOP)), mounts.BadGateway, nonsense, ""},
 		{"a list of 2 billion", write(resulting(thrift.LIST, 0, 0, thrift.STRING, 0x7f, 0xff, 0xff, 0xff)), mounts.BadGateway, nonsense, ""},
 		{"a list of -1", write(resulting(thrift.LIST, 0, 0, thrift.STRING, 0xff, 0xff, 0xff, 0xff)), mounts.BadGateway, nonsense, ""},
-		// 64 lists of 200 million nothings each, which take no bytes
-		{"hours of nothing", write(resulting(slices.Concat([]byte{thrift.LIST, 0, 9, thrift.LIST, 0, 0, 0, 64}, bytes.Repeat([]byte{thrift.VOID, 0x0b, 0xeb, 0xc2, 0}, 64), []byte{thrift.STOP})...)), mounts.BadGateway, nonsense, ""},
+		{"millions of nothings", write(resulting(slices.Concat([]byte{thrift.LIST, 0, 9, thrift.LIST, 0, 0, 0, 64}, bytes.Repeat([]byte{thrift.VOID, 0x0b, 0xeb, 0xc2, 0}, 64), []byte{thrift.STOP})...)), mounts.BadGateway, nonsense, ""},
 		{"a string of 2 GB", write(resulting(thrift.STRING, 0, 9, 0x7f, 0xff, 0xff, 0xff)), mounts.BadGateway, nonsense, ""},
 		{"a string of -1", write(resulting(thrift.STRING, 0, 9, 0xff, 0xff, 0xff, 0xff)), mounts.BadGateway, nonsense, ""},
 		{"depth without end", write(resulting(bytes.Repeat([]byte{thrift.STRUCT, 0, 9}, 10_000)...)), mounts.BadGateway, nonsense, ""},
@@ -197,18 +196,20 @@ func TestFaults(t *testing.T) {
 func TestClaimsCostNothing(t *testing.T) {
 	f := filled(t, 3).start()
 	s := f.source(nil)
-	huge := []byte{
-		thrift.STRUCT, 0, 0, // success
-		thrift.STRUCT, 0, 1, // table
-		thrift.MAP, 0, 9, thrift.STRING, thrift.STRING, 0x00, 0xff, 0xff, 0xff, // 16 million parameters
+	table := []byte{thrift.STRUCT, 0, 0, thrift.STRUCT, 0, 1}
+	for name, claim := range map[string][]byte{
+		"7 million parameters": slices.Concat(table, []byte{thrift.MAP, 0, 9, thrift.STRING, thrift.STRING, 0, 0x6f, 0, 0}),
+		"1 million privileges": slices.Concat(table, []byte{thrift.STRUCT, 0, 13, thrift.MAP, 0, 1, thrift.STRING, thrift.LIST, 0, 0x0f, 0, 0}),
+		"60 million columns":   slices.Concat(table, []byte{thrift.STRUCT, 0, 7, thrift.LIST, 0, 1, thrift.STRUCT, 3, 0x93, 0, 0}),
+	} {
+		f.setSpoil(func(_ string, c net.Conn, a []byte) bool { _, _ = c.Write(resulting(claim...)(a)); return false })
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.Object(t.Context(), "sales", "orders")
+		runtime.ReadMemStats(&after)
+		wantError(t, err, mounts.BadGateway, nonsense)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), name)
 	}
-	f.setSpoil(func(_ string, c net.Conn, a []byte) bool { _, _ = c.Write(resulting(huge...)(a)); return false })
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := s.Object(t.Context(), "sales", "orders")
-	runtime.ReadMemStats(&after)
-	wantError(t, err, mounts.BadGateway, nonsense)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
 }
 
 // An answer of more bytes than the bound ends when it has crossed it.
@@ -285,14 +286,19 @@ func TestGivenUp(t *testing.T) {
 		require.Less(t, time.Since(began), 2*time.Second, name)
 		wantError(t, call(ctx), mounts.Unavailable, givenUp) // it has ended before
 	}
-	asked := f.total()
 	f.setSpoil(nil)
+	require.NoError(t, s.Health(t.Context()))
+	asked := f.total()
+	_, accepted, _ := f.connections()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, call := range everyCall(s) {
 		require.Error(t, call(ended))
 	}
 	require.Equal(t, asked, f.total(), "nothing is asked for those who have gone")
+	require.NoError(t, s.Health(t.Context()))
+	_, after, _ := f.connections()
+	require.Equal(t, accepted, after, "and no connection is lost by them")
 }
 
 // Generated code may panic over an answer that it wasn't made for.

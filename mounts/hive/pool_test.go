@@ -104,6 +104,23 @@ func TestIdleConnectionsAreWatched(t *testing.T) {
 	}
 }
 
+// A connection that is taken at the very moment when it ends isn't used either.
+func TestTakenWhileItEnds(t *testing.T) {
+	f := filled(t, 3).start()
+	s := f.source(nil)
+	require.NoError(t, s.Health(t.Context()))
+	c := s.pool.pop()
+	require.NotNil(t, c)
+	f.mu.Lock()
+	for conn := range f.open {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	require.Eventually(t, func() bool { return len(c.woken) == 1 }, 5*time.Second, time.Millisecond)
+	require.False(t, c.wake())
+	c.close()
+}
+
 func TestClose(t *testing.T) {
 	f := filled(t, 3).start()
 	s := f.source(nil)
@@ -229,6 +246,33 @@ func TestSeveralMetastores(t *testing.T) {
 	ask()
 	require.Equal(t, 7, a.total())
 	require.Equal(t, 3, b.total())
+}
+
+// What failed a while ago is tried first by one call alone.
+func TestCandidates(t *testing.T) {
+	now := time.Unix(1, 0)
+	a, b, c := &endpoint{}, &endpoint{}, &endpoint{}
+	p := newPool([]*endpoint{a, b, c}, 1, func() time.Time { return now })
+	want := func(want ...*endpoint) {
+		t.Helper()
+		got, err := p.candidates()
+		require.NoError(t, err)
+		require.Len(t, got, len(want))
+		for i := range want {
+			require.Same(t, want[i], got[i], "%d", i)
+		}
+	}
+	want(a, b, c)
+	p.failed(b)
+	now = now.Add(time.Second)
+	p.failed(a)
+	want(c, b, a)
+	now = now.Add(putBehind - time.Second)
+	want(b, c, a)
+	want(c, a, b)
+	now = now.Add(time.Second)
+	want(a, c, b)
+	want(c, b, a)
 }
 
 // A metastore that accepts connections but doesn't answer isn't asked by everybody again

@@ -20,7 +20,7 @@ const (
 var errTooMany = thrift.NewTProtocolExceptionWithType(thrift.SIZE_LIMIT, errors.New("more elements than the bound"))
 
 // protocol is Thrift's binary protocol with a bound on what lists, sets and maps say they
-// hold, since a few bytes can claim hundreds of millions of elements that take none.
+// hold: a few bytes can claim millions of elements that never come.
 type protocol struct {
 	*thrift.TBinaryProtocol
 	left int
@@ -69,9 +69,4 @@ func (p *protocol) ReadMapBegin(ctx context.Context) (key, value thrift.TType, s
 		err = p.take(size, maxEntries)
 	}
 	return key, value, size, err
-}
-
-// Skip passes over what the generated code doesn't know, within the same bounds.
-func (p *protocol) Skip(ctx context.Context, of thrift.TType) error {
-	return thrift.SkipDefaultDepth(ctx, p, of)
 }
