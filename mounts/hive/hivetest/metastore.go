@@ -78,7 +78,7 @@ func Iceberg(metadataLocation string) map[string]string {
 	return map[string]string{"table_type": "ICEBERG", "metadata_location": metadataLocation}
 }
 
-// make it what the metastore keeps.
+// table is what the metastore keeps of one.
 func (m *Metastore) table(database, name string, from Table) *hms.Table {
 	t := hms.NewTable()
 	t.DbName, t.TableName, t.TableType, t.Owner = database, name, from.Type, "tester"
