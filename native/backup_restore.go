@@ -50,8 +50,8 @@ func CheckRestored(ctx context.Context, r Registry) error {
 //
 // No server may be running on the registry. One that starts is found out by the keys it makes.
 //
-// Errors: ErrNotEmpty, ErrDisturbed, those of a BackupReader and of the registry. ErrUnknown
-// of the last commit means that the restore may have ended; CheckRestored tells.
+// Errors: ErrNotEmpty, ErrDisturbed, those of a BackupReader and of the registry. Behind an
+// ErrUnknown of the last commit the restore may have ended; CheckRestored tells, once it can be asked.
 func Restore(ctx context.Context, r Registry, b *BackupReader, now time.Time, restored func(records uint64)) error {
 	s := &restoring{registry: r, now: now, marker: put(restoreKey, nil), restored: restored}
 	if err := s.begin(ctx); err != nil {
@@ -78,7 +78,11 @@ func Restore(ctx context.Context, r Registry, b *BackupReader, now time.Time, re
 			}
 		}
 	}
-	if err := s.flush(ctx, remove(restoreKey)); err != nil {
+	err := s.flush(ctx, remove(restoreKey))
+	if errors.Is(err, ErrUnknown) && CheckRestored(context.WithoutCancel(ctx), r) == nil {
+		return nil // the mark is gone, so the last commit was made
+	}
+	if err != nil {
 		return fmt.Errorf("end the restore: %w", err)
 	}
 	return nil

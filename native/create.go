@@ -176,13 +176,14 @@ func (c *Catalog) create(ctx context.Context, op string, id mounts.Identifier, t
 
 // enter puts a table or view into the registry. Any error but CommitStateUnknown means that surely
 // nothing was entered.
-func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, t objectType, caller mounts.Caller, d document, location string) error {
+func (c *Catalog) enter(ctx context.Context, op string, id mounts.Identifier, t objectType, caller mounts.Caller, d document, location string, more ...Change) error {
 	object := newObject()
 	return retry(ctx, op, id.String(), func() error {
 		s, err := c.entering(ctx, op, id, t, object, d, location)
 		if err != nil {
 			return err
 		}
+		s.changes = append(s.changes, more...)
 		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: location}, func(lost *ConflictError) error {
 			return enterConflict(op, id, t, lost)
 		})

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func (c *Catalog) leaving(id mounts.Identifier, caller mounts.Caller, p pointer,
 	key := droppedAs(c.id, id) + Key(p.Object)
 	s := changeset{changes: []Change{put(key, value), put(dueKey(c.id, d.Due, key), nil)}}
 	if left := c.placeKey(kindLeft, p); left != "" {
-		where, err := json.Marshal(place{UUID: p.UUID})
+		where, err := encode(place{UUID: p.UUID})
 		if err != nil {
 			return changeset{}, err
 		}

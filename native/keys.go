@@ -25,6 +25,7 @@ import (
 //	b                                    a restore of a backup that hasn't ended
 //	d id NUL namespace NUL name NUL object   what became of a dropped table
 //	e location / NUL id NUL object       where dropped tables lie, while they can be restored
+//	u uuid                               tables whose files may be another's too
 //	q id NUL time dropped                when something is to be done about a dropped table
 //
 // A namespace is its levels joined by 0x1F. Names hold no control characters, so no part
@@ -42,6 +43,7 @@ const (
 	kindDropped    = "d"
 	kindLeft       = "e"
 	kindDue        = "q"
+	kindAdopted    = "u"
 )
 
 const nul = "\x00"
@@ -83,6 +85,10 @@ func listKey(t objectType, id string, i mounts.Identifier) Key {
 func droppedAs(id string, i mounts.Identifier) Key {
 	return children(kindDropped, id, i.Namespace) + Key(i.Name+nul)
 }
+
+// adoptedKey says of a table's uuid that the table was registered from a file. Its files are
+// another's too: of the catalog it came from, of another name, of whoever unregistered it.
+func adoptedKey(uuid string) Key { return Key(kindAdopted + strings.ToLower(uuid)) }
 
 // dueKey is when something is to be done about a dropped table.
 func dueKey(id string, at time.Time, dropped Key) Key {

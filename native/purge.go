@@ -24,8 +24,10 @@ type PurgeReport struct {
 	// Outside counts the files that the table names and that stay, since they lie outside
 	// of its own locations.
 	Outside int64 `json:"outside,omitempty"`
-	// Unreadable are manifests and manifest lists, which stay since nobody can
-	// tell which files they name.
+	// Unread counts the manifests and manifest lists that can't be read. They stay, as what
+	// they name does, which nobody can tell.
+	Unread int64 `json:"unread,omitempty"`
+	// Unreadable are the first hundred of them.
 	Unreadable []string `json:"unreadable,omitempty"`
 	// Reason says why nothing was removed, or not the data.
 	Reason string `json:"reason,omitempty"`
@@ -36,6 +38,12 @@ const (
 	purgersAtOnce = 16
 	// maxManifestBytes bounds a manifest or a manifest list that a purge reads.
 	maxManifestBytes = 256 << 20
+	// maxUnreadable bounds the list in a report.
+	maxUnreadable = 100
+	// purgeBatch is how many files are deleted between looks at the lease, and purgeBatchTime how
+	// long that may take: less than the lease, so that no file goes behind its end.
+	purgeBatch     = 2000
+	purgeBatchTime = purgeLease / 2
 )
 
 // purge deletes the files of one dropped table: those that its metadata names and that lie
@@ -46,6 +54,7 @@ type purge struct {
 	d      *droppedTable
 	own    []vend.Location
 	seen   map[[16]byte]struct{} // digests of the files met: there may be millions
+	unread map[string]bool       // manifests and lists that can't be read
 	report PurgeReport
 }
 
@@ -71,7 +80,7 @@ func (c *Catalog) purgeFiles(ctx context.Context, d *droppedTable, again bool) (
 	if err != nil {
 		return PurgeReport{Reason: "its metadata file tells of another location"}, nil //nolint:nilerr // it isn't what was dropped
 	}
-	p := &purge{c: c, d: d, seen: map[[16]byte]struct{}{}}
+	p := &purge{c: c, d: d, seen: map[[16]byte]struct{}{}, unread: map[string]bool{}}
 	if p.own, err = c.ownLocations(ctx, document, own); err == nil {
 		err = p.run(ctx, document, named, d.pointer.Metadata)
 	}
@@ -147,7 +156,7 @@ func (p *purge) run(ctx context.Context, document *metadata.Document, named meta
 	} else if manifests, err = p.data(ctx, manifests); err != nil {
 		return err
 	}
-	lists := slices.DeleteFunc(named.ManifestLists, func(name string) bool { return slices.Contains(p.report.Unreadable, name) })
+	lists := slices.DeleteFunc(named.ManifestLists, func(name string) bool { return p.unread[name] })
 	for _, files := range [][]string{manifests, lists, named.Statistics, document.MetadataLog(), {current}} {
 		if err := p.remove(ctx, files); err != nil {
 			return err
@@ -181,7 +190,7 @@ func (p *purge) data(ctx context.Context, manifests []string) ([]string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(p.report.Unreadable, manifest) {
+		if !p.unread[manifest] {
 			done = append(done, manifest)
 		}
 	}
@@ -208,7 +217,10 @@ func (p *purge) read(ctx context.Context, name string, decode func([]byte) ([]st
 		}
 		p.c.log.WarnContext(ctx, "a purge passes over a file it can't read", "location", name, "error", err)
 	}
-	p.report.Unreadable = append(p.report.Unreadable, name)
+	p.unread[name] = true
+	if p.report.Unread++; p.report.Unread <= maxUnreadable {
+		p.report.Unreadable = append(p.report.Unreadable, name)
+	}
 	return nil, nil
 }
 
@@ -229,10 +241,21 @@ func (p *purge) owns(l vend.Location) bool {
 
 // remove deletes those of the files that are the table's own, each once.
 func (p *purge) remove(ctx context.Context, names []string) error {
-	var removed atomic.Int64
-	if err := p.c.renew(ctx, p.d); err != nil {
-		return err
+	for batch := range slices.Chunk(names, purgeBatch) {
+		if err := p.c.renew(ctx, p.d); err != nil {
+			return err
+		}
+		if err := p.removeBatch(ctx, batch); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (p *purge) removeBatch(ctx context.Context, names []string) error {
+	ctx, cancel := context.WithTimeout(ctx, purgeBatchTime)
+	defer cancel()
+	var removed atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(purgersAtOnce)
 	for _, name := range names {

@@ -2,13 +2,10 @@ package native_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +15,6 @@ import (
 
 	"piedmont/mounts"
 	"piedmont/native"
-	"piedmont/vend"
 )
 
 // The schemas are what a reader of names needs of Iceberg's, with other fields around.
@@ -243,140 +239,63 @@ func TestPurgeOfATableWithTwoNames(t *testing.T) {
 	require.Equal(t, native.Kept, w.dropped(c)[0].State)
 }
 
-// TestPurgeGoesOn after every kind of failure and of interruption, and in the end nothing of the
-// table is left.
-func TestPurgeGoesOn(t *testing.T) {
-	for failing := range 12 {
-		w := newWorld(t)
-		c, at := w.undropping(0)
-		location, others := w.filled(c, "ns.f")
-		w.drop(c, "ns.f", true)
-		var deletions atomic.Int64
-		w.files.setDelete(func(vend.Location) error {
-			if deletions.Add(1) > int64(failing) {
-				return errors.New("the storage is out")
-			}
-			return nil
-		})
-		require.Error(t, c.Tend(t.Context()))
-		require.NoError(t, c.Tend(t.Context()), "it isn't tried again at once")
-		require.Equal(t, native.Purging, w.dropped(c)[0].State)
-		_, err := c.RestoreTable(t.Context(), id("ns.f"), "", id("ns.f"))
-		require.True(t, mounts.Is(err, mounts.NoSuchTable), err)
-		w.files.setDelete(nil)
-		_, err = c.CreateTable(t.Context(), mounts.Caller{}, id("ns.new"), []byte(`{"name":"new","schema":`+schema+`,"location":"`+location+`"}`))
-		require.True(t, mounts.Is(err, mounts.BadRequest), "no table may come to lie where one is purged: %v", err)
-
-		c.ForgetEverything()
-		at.pass(5 * time.Minute)
-		require.NoError(t, c.Tend(t.Context()))
-		require.Equal(t, others[:1], w.below(location), "after %d deletions", failing)
-		require.Equal(t, native.Purged, w.dropped(c)[0].State)
+// TestPurgeOfWhatWasRegistered: the files of a table that was registered from a file, under
+// whatever name, may be another's too, wherever the names lie by now.
+func TestPurgeOfWhatWasRegistered(t *testing.T) {
+	register := func(w *world, c *native.Catalog, location string) {
+		_, err := c.RegisterTable(w.t.Context(), mounts.Caller{}, id("ns.g"), mounts.RegisterRequest{MetadataLocation: location})
+		require.NoError(w.t, err)
 	}
-}
-
-// TestPurgeTakenOver: a process that died holds a purge for some minutes; two that live
-// don't do the same one.
-func TestPurgeTakenOver(t *testing.T) {
-	w := newWorld(t)
-	c, at := w.undropping(0)
-	location, others := w.filled(c, "ns.f")
-	w.drop(c, "ns.f", true)
-	ctx, cancel := context.WithCancel(t.Context())
-	inside := make(chan struct{})
-	w.files.setDelete(func(vend.Location) error {
-		select {
-		case inside <- struct{}{}:
-			<-ctx.Done()
-		default:
-		}
-		return ctx.Err()
-	})
-	first := make(chan error)
-	go func() { first <- c.Tend(ctx) }()
-	<-inside
-	w.files.setDelete(nil)
-	before := w.disk()
-	require.NoError(t, c.Tend(t.Context()))
-	require.Equal(t, before, w.disk())
-
-	// the other one is dead: its time passes
-	at.pass(11 * time.Minute)
-	require.NoError(t, c.Tend(t.Context()))
-	require.Equal(t, others[:1], w.below(location))
-	require.Equal(t, native.Purged, w.dropped(c)[0].State)
-	cancel()
-	require.Error(t, <-first)
-	require.Equal(t, native.Purged, w.dropped(c)[0].State)
-}
-
-// TestPurgeOfDamage: what can't be read stays, with what it might name, and is reported.
-func TestPurgeOfDamage(t *testing.T) {
-	for name, test := range map[string]struct {
-		file  string
-		stays []string
-	}{
-		"manifest": {"m2.avro", []string{"metadata/m2.avro", "data/d=*/c%2Fd.parquet", "data/stranger.parquet"}},
-		"list":     {"l2.avro", []string{"metadata/l2.avro", "metadata/m2.avro", "data/d=*/c%2Fd.parquet", "data/stranger.parquet"}},
+	move := func(w *world, c *native.Catalog) {
+		_, err := c.CommitTable(w.t.Context(), mounts.Caller{}, id("ns.g"),
+			fmt.Appendf(nil, `{"updates":[{"action":"set-location","location":%q}]}`, w.storageRoot()+"/main/moved"))
+		require.NoError(w.t, err)
+	}
+	for name, live := range map[string]func(w *world, c *native.Catalog, location string){
+		"registered behind the drop, and moved": func(w *world, c *native.Catalog, location string) {
+			w.drop(c, "ns.f", true)
+			register(w, c, location)
+			move(w, c)
+		},
+		"registered behind the drop, and given away": func(w *world, c *native.Catalog, location string) {
+			w.drop(c, "ns.f", true)
+			register(w, c, location)
+			_, err := c.UnregisterTable(w.t.Context(), mounts.Caller{}, id("ns.g"))
+			require.NoError(w.t, err)
+		},
+		"registered before, and moved": func(w *world, c *native.Catalog, location string) {
+			register(w, c, location)
+			move(w, c)
+			w.drop(c, "ns.f", true)
+		},
+		"from another catalog": func(w *world, c *native.Catalog, location string) {
+			_, err := c.UnregisterTable(w.t.Context(), mounts.Caller{}, id("ns.f"))
+			require.NoError(w.t, err)
+			register(w, c, location)
+			w.drop(c, "ns.g", true)
+		},
+		"put over another": func(w *world, c *native.Catalog, location string) {
+			w.drop(c, "ns.f", true)
+			w.create(c, "ns.g", "")
+			_, err := c.RegisterTable(w.t.Context(), mounts.Caller{}, id("ns.g"), mounts.RegisterRequest{MetadataLocation: location, Overwrite: true})
+			require.NoError(w.t, err)
+			move(w, c)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			c, _ := w.undropping(0)
-			location, _ := w.filled(c, "ns.f")
-			w.write(location+"/metadata/"+test.file, []byte("no Avro"))
-			w.drop(c, "ns.f", true)
-			require.NoError(t, c.Tend(t.Context()))
-			var stays []string
-			for _, f := range test.stays {
-				stays = append(stays, location+"/"+f)
-			}
-			require.ElementsMatch(t, stays, w.below(location))
-			require.Equal(t, []string{location + "/metadata/" + test.file}, w.dropped(c)[0].Report.Unreadable)
-		})
-	}
-	for name, content := range map[string]string{"no JSON": "nothing", "another table's": "", "gone": "-"} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			c, _ := w.undropping(0)
+			c, at := w.undropping(time.Hour)
 			location, _ := w.filled(c, "ns.f")
 			table, _ := w.load(c, "ns.f")
-			other, _ := w.load(c, "ns.t")
-			w.drop(c, "ns.f", true)
-			switch content {
-			case "-":
-				w.removeFile(table.MetadataLocation)
-			case "":
-				raw, err := os.ReadFile(strings.TrimPrefix(other.MetadataLocation, "file://"))
-				require.NoError(t, err)
-				w.write(table.MetadataLocation, raw)
-			default:
-				w.write(table.MetadataLocation, []byte(content))
-			}
-			c.ForgetEverything()
+			live(w, c, table.MetadataLocation)
 			before := w.disk()
+			at.pass(2 * time.Hour)
 			require.NoError(t, c.Tend(t.Context()))
 			require.Equal(t, before, w.disk())
-			require.Equal(t, native.Kept, w.dropped(c)[0].State)
 			require.NotEmpty(t, w.below(location))
+			got := w.dropped(c)[0]
+			require.Equal(t, native.Kept, got.State)
+			require.Contains(t, got.Report.Reason, "registered")
 		})
 	}
-}
-
-// TestPurgeWithoutRegistry: nothing is deleted while it can't be known who else is there.
-func TestPurgeWithoutRegistry(t *testing.T) {
-	w := newWorld(t)
-	c, at := w.undropping(0)
-	location, others := w.filled(c, "ns.f")
-	w.drop(c, "ns.f", true)
-	before := w.disk()
-	w.registry.set(func(context.Context) error { return native.ErrNotApplied }, nil, nil)
-	require.Error(t, c.Tend(t.Context()))
-	require.Equal(t, before, w.disk())
-	w.registry.set(nil, func() error { return native.ErrUnknown }, nil)
-	require.Error(t, c.Tend(t.Context()))
-	require.Equal(t, before, w.disk())
-	w.registry.set(nil, nil, nil)
-	at.pass(11 * time.Minute)
-	require.NoError(t, c.Tend(t.Context()))
-	require.Equal(t, others[:1], w.below(location))
 }

@@ -30,13 +30,16 @@ func (c *Catalog) RegisterTable(ctx context.Context, caller mounts.Caller, id mo
 	if r.Overwrite {
 		err = c.enterOver(ctx, op, id, caller, d, &file{profile: profile, location: l, document: d})
 	} else if err = c.checkNewPlaces(ctx, op, d, nil, ""); err == nil {
-		err = c.enter(ctx, op, id, typeTable, caller, d, l.Verbatim())
+		err = c.enter(ctx, op, id, typeTable, caller, d, l.Verbatim(), adopting(d))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return tableOf(l.Verbatim(), profile.Name, raw), nil
 }
+
+// adopting notes that a table's files may be another's too, for good: no purge removes them.
+func adopting(d *metadata.Document) Change { return put(adoptedKey(d.UUID()), nil) }
 
 // foreign reads a metadata file that somebody else wrote. One that no commit could build
 // on is refused at once.
@@ -78,6 +81,7 @@ func (c *Catalog) enterOver(ctx context.Context, op string, id mounts.Identifier
 		if err != nil {
 			return err
 		}
+		s.changes = append(s.changes, adopting(d))
 		return c.commit(ctx, op, id.String(), caller, s, receipt{MetadataLocation: f.location.Verbatim()}, func(lost *ConflictError) error {
 			if err := enterConflict(op, id, typeTable, lost); !mounts.Is(err, mounts.AlreadyExists) {
 				return err

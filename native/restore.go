@@ -49,27 +49,32 @@ func (c *Catalog) RestoreTable(ctx context.Context, from mounts.Identifier, id s
 
 // restorable finds the table that is to be restored.
 func (c *Catalog) restorable(ctx context.Context, op string, name mounts.Identifier, id string) (droppedTable, error) {
-	records, err := c.registry.Scan(ctx, droppedAs(c.id, name), "", MaxScan)
-	if err != nil {
-		return droppedTable{}, unavailable(op, name.String(), err)
-	}
-	var found droppedTable
-	for _, r := range records {
-		d, err := c.decodeDropped(r)
+	var last droppedTable
+	prefix := droppedAs(c.id, name) + Key(id)
+	for after, page := Key(""), MaxScan; page == MaxScan; {
+		records, err := c.registry.Scan(ctx, prefix, after, MaxScan)
 		if err != nil {
-			return droppedTable{}, err
+			return last, unavailable(op, name.String(), err)
 		}
-		if d.State != Restorable || !d.Due.After(c.now()) || id != "" && d.pointer.Object != id {
-			continue
+		for _, r := range records {
+			after = r.Key
+			d, err := c.decodeDropped(r)
+			if err != nil {
+				return last, err
+			}
+			if d.State != Restorable || !d.Due.After(c.now()) || id != "" && d.pointer.Object != id {
+				continue
+			}
+			if last.record.Key == "" || d.DroppedAt.After(last.DroppedAt) {
+				last = d
+			}
 		}
-		if found.record.Key == "" || d.DroppedAt.After(found.DroppedAt) {
-			found = d
-		}
+		page = len(records)
 	}
-	if found.record.Key == "" {
-		return found, &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name.String(), Detail: "No dropped table {name} can be restored"}
+	if last.record.Key == "" {
+		return last, &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name.String(), Detail: "No dropped table {name} can be restored"}
 	}
-	return found, nil
+	return last, nil
 }
 
 // returning makes a dropped table's name, index entry and location again, and removes its

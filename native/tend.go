@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,29 +31,52 @@ const (
 // purge is one's for a time. What fails is tried again later and doesn't keep the rest
 // from being done; the error joins it all.
 func (c *Catalog) Tend(ctx context.Context) error {
-	var failed []error
+	var failed failures
 	after := Key("")
 	for {
 		records, err := c.registry.Scan(ctx, dueOf(c.id), after, tendPage)
 		if err != nil {
-			return errors.Join(append(failed, fmt.Errorf("find dropped tables that are due: %w", err))...)
+			return failed.and(fmt.Errorf("find dropped tables that are due: %w", err))
 		}
 		for _, r := range records {
 			if strings.Compare(string(r.Key), string(dueKey(c.id, c.now().Add(time.Second), ""))) >= 0 {
-				return errors.Join(failed...)
+				return failed.and(nil)
 			}
 			after = r.Key
 			if err := c.tend(ctx, r.Key); err != nil {
-				failed = append(failed, err)
+				failed.add(err)
 			}
 			if err := ctx.Err(); err != nil {
-				return errors.Join(append(failed, err)...)
+				return failed.and(err)
 			}
 		}
 		if len(records) < tendPage {
-			return errors.Join(failed...)
+			return failed.and(nil)
 		}
 	}
+}
+
+// failures are the first of the errors of many tables, and how many there were.
+type failures struct {
+	first []error
+	count int
+}
+
+// maxFailures bounds the errors that are told one by one.
+const maxFailures = 10
+
+func (f *failures) add(err error) {
+	if f.count++; f.count <= maxFailures {
+		f.first = append(f.first, err)
+	}
+}
+
+// and is all of them and one more, nil where there is none.
+func (f *failures) and(err error) error {
+	if more := f.count - len(f.first); more > 0 {
+		err = errors.Join(fmt.Errorf("and %d more", more), err)
+	}
+	return errors.Join(append(f.first, err)...)
 }
 
 // tend does what one entry of the queue is for.
@@ -66,8 +90,12 @@ func (c *Catalog) tend(ctx context.Context, due Key) error {
 		return nil // it was restored meanwhile
 	}
 	d, err := c.decodeDropped(r)
-	if err != nil || d.due(c) != due { // somebody else is at it
-		return err
+	if err != nil { // no reason to say so every few seconds
+		later := put(dueKey(c.id, c.now().Add(maxPurgeBackoff), key), nil)
+		return errors.Join(err, c.registry.Commit(ctx, nil, []Change{remove(due), later}))
+	}
+	if d.due(c) != due {
+		return nil // somebody else is at it
 	}
 	if d.State == Purging || d.State == Restorable && d.Purge {
 		return c.purge(ctx, &d)
@@ -91,6 +119,9 @@ func (c *Catalog) purge(ctx context.Context, d *droppedTable) error {
 		return err
 	}
 	report, err := c.purgeHeld(ctx, d, again)
+	if errors.Is(err, errTakenOver) {
+		return nil
+	}
 	// what was found out is kept, and what isn't done is left to others, also at a shutdown
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTimeout)
 	defer cancel()
@@ -120,7 +151,10 @@ func (c *Catalog) renew(ctx context.Context, d *droppedTable) error {
 	}
 	next := d.dropped
 	next.Due = c.now().UTC().Add(purgeLease)
-	return c.advance(ctx, d, next)
+	if err := c.advance(ctx, d, next); !errors.Is(err, ErrConflict) {
+		return err
+	}
+	return errTakenOver
 }
 
 // advance changes the record of a dropped table, unless it changed since it was read.
@@ -143,30 +177,58 @@ func (c *Catalog) purgeHeld(ctx context.Context, d *droppedTable, again bool) (P
 	if err != nil {
 		return PurgeReport{Reason: "its location is none that may be written"}, nil //nolint:nilerr // it never will be
 	}
-	own := locationKey(kindLocation, l, c.id, d.pointer.Object)
-	err = retry(ctx, "purgeTable", d.name.String(), func() error {
-		conditions, err := c.apart(ctx, "purgeTable", kindLocation, l, "", own)
-		if err != nil {
-			return err
-		}
-		restorable, err := c.apart(ctx, "purgeTable", kindLeft, l, "", "")
-		if err != nil {
-			return err
-		}
-		err = c.registry.Commit(ctx, append(conditions, restorable...), []Change{put(own, []byte("{}"))})
-		if errors.Is(err, ErrConflict) {
-			return errLost
-		}
-		return err
-	})
-	if mounts.Is(err, mounts.BadRequest) {
-		return PurgeReport{Reason: "another table lies in or around its location"}, nil
+	if d.pointer.UUID == "" {
+		return PurgeReport{Reason: adopted}, nil // only registered tables have none
 	}
-	if err != nil {
+	own := locationKey(kindLocation, l, c.id, d.pointer.Object)
+	err = retry(ctx, "purgeTable", d.name.String(), func() error { return c.hold(ctx, d, l, own) })
+	switch {
+	case errors.Is(err, errAdopted):
+		return PurgeReport{Reason: adopted}, nil
+	case mounts.Is(err, mounts.BadRequest):
+		return PurgeReport{Reason: "another table lies in or around its location"}, nil
+	case err != nil:
 		return PurgeReport{}, err
 	}
 	c.log.InfoContext(ctx, "purge begins", "table", d.name.String(), "location", d.pointer.Location, "tries", d.Tries)
 	return c.purgeFiles(ctx, d, again)
+}
+
+const adopted = "it was registered from a metadata file: its files may be another's too"
+
+// errAdopted ends a purge of files that may be another table's too. errTakenOver ends one
+// that is another process's now.
+var (
+	errAdopted   = errors.New(adopted)
+	errTakenOver = errors.New("another process took over the purge")
+)
+
+// hold enters a table that is being purged among the live ones, if no other lies in or
+// around its place and the purge is still this process's.
+func (c *Catalog) hold(ctx context.Context, d *droppedTable, l vend.Location, own Key) error {
+	live, err := c.apart(ctx, "purgeTable", kindLocation, l, "", own)
+	if err != nil {
+		return err
+	}
+	restorable, err := c.apart(ctx, "purgeTable", kindLeft, l, "", "")
+	if err != nil {
+		return err
+	}
+	conditions := slices.Concat([]Condition{
+		{Kind: AtVersion, Key: d.record.Key, Version: d.record.Version},
+		{Kind: Absent, Key: adoptedKey(d.pointer.UUID)},
+	}, live, restorable)
+	err = c.registry.Commit(ctx, conditions, []Change{put(own, []byte("{}"))})
+	var lost *ConflictError
+	switch {
+	case !errors.As(err, &lost):
+		return err
+	case lost.names(d.record.Key):
+		return errTakenOver
+	case lost.names(adoptedKey(d.pointer.UUID)):
+		return errAdopted
+	}
+	return errLost
 }
 
 // conclude records what a purge came to and lets go of the location.
@@ -177,7 +239,7 @@ func (c *Catalog) conclude(ctx context.Context, d *droppedTable, report PurgeRep
 		next.State = Kept
 	}
 	c.log.InfoContext(ctx, "purge ends", "table", d.name.String(), "location", d.pointer.Location,
-		"removed", report.Removed, "outside", report.Outside, "unreadable", len(report.Unreadable), "reason", report.Reason)
+		"removed", report.Removed, "outside", report.Outside, "unreadable", report.Unread, "reason", report.Reason)
 	var changes []Change
 	if own := c.placeKey(kindLocation, d.pointer); own != "" {
 		changes = append(changes, remove(own))

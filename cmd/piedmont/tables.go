@@ -150,7 +150,7 @@ func describeDropped(d native.Dropped) string {
 	if d.Report.Outside > 0 {
 		text += fmt.Sprintf(", outside its location: %d", d.Report.Outside)
 	}
-	if n := len(d.Report.Unreadable); n > 0 {
+	if n := d.Report.Unread; n > 0 {
 		text += fmt.Sprintf(", unreadable manifests: %d", n)
 	}
 	if d.Report.Reason != "" {
