@@ -57,7 +57,7 @@ func (c *Catalog) OtherObjects(ctx context.Context, _ mounts.Caller, n mounts.Na
 // is none of that name.
 func (c *Catalog) MetadataLocation(ctx context.Context, _ mounts.Caller, id mounts.Identifier) (string, error) {
 	const op = "find metadata"
-	p, err := c.object(ctx, op, id, false)
+	p, err := c.object(ctx, op, id, true)
 	if err == nil && (p.absent || p.kind == Other) {
 		err = missing(op, id, Table, p)
 	}
