@@ -114,7 +114,7 @@ func (g *gateway) mount(ctx context.Context) error {
 		return err
 	}
 	build := newMounter(g.config, g.registry, profiles, g.log)
-	if err := g.measureCache("native", build.files); err != nil {
+	if err := g.measureCache("files", build.files); err != nil {
 		return err
 	}
 	if err := g.measureCache("rest", build.rest); err != nil {

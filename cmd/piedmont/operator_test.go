@@ -23,7 +23,7 @@ func TestOperator(t *testing.T) {
 	require.Equal(t, 200, metrics.Code, "no credential is asked for")
 	for _, want := range []string{
 		`piedmont_requests_total{operation="listNamespaces",status="200"} 1`, "piedmont_request_duration_seconds_bucket",
-		`piedmont_document_cache_bytes{mounts="native"} 0`, `piedmont_document_cache_hits_total{mounts="rest"} 0`, "go_goroutines", "process_resident_memory_bytes",
+		`piedmont_document_cache_bytes{mounts="files"} 0`, `piedmont_document_cache_hits_total{mounts="rest"} 0`, "go_goroutines", "process_resident_memory_bytes",
 	} {
 		assert.Contains(t, metrics.Body.String(), want)
 	}
