@@ -139,11 +139,15 @@ func freeAddress(t *testing.T) string {
 // start runs piedmont serve and waits until it is ready.
 func start(t *testing.T, config, data string) *process {
 	t.Helper()
-	p, err := tryStart(t, config, data)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		p, err := tryStart(t, config, data)
+		if err == nil {
+			return p
+		}
+		if !strings.Contains(err.Error(), "address already in use") { // somebody took it since it was found free
+			t.Fatal(err)
+		}
 	}
-	return p
 }
 
 // tryStart is start for a process that may not come up.
