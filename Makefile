@@ -6,9 +6,9 @@ export GOFLAGS := -trimpath
 bin   := $(PIEDMONT_TEST_CACHE)/build
 tools := $(PIEDMONT_TEST_CACHE)/bin
 
-# Stages and their budgets in seconds, from empty caches: 105 minutes in all. Warm, all of
+# Stages and their budgets in seconds, from empty caches: 75 minutes in all. Warm, all of
 # them take less than 30 minutes together, which .ci/stages says when they don't.
-STAGES := tools:600 build:240 lint:420 unit:780 fuzz:420 differential:600 storage:180 upstreams:300 postgres:300 hive:360 federated:300 e2e:300 histories:240 engines:900 kit:240 vuln:120
+STAGES := tools:240 build:180 lint:150 unit:420 fuzz:390 differential:180 storage:120 upstreams:240 postgres:180 hive:360 federated:330 e2e:390 histories:240 engines:780 kit:240 vuln:60
 
 .PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
