@@ -162,7 +162,7 @@ func classifyAnswer(name string, err error) fault {
 	code, status := codeOf(err), statusOf(err)
 	switch {
 	case among(deniedCodes, code):
-		return fault{kind: mounts.Unavailable, text: refusal(name, err)}
+		return fault{kind: mounts.Forbidden, text: refusal(name, err)}
 	case among(credentialCodes, code):
 		return fault{kind: mounts.Unavailable, text: noCredential}
 	case among(inputCodes, code):

@@ -41,9 +41,9 @@ func TestRefusals(t *testing.T) {
 		throttled("ConcurrentRunsExceededException", 400), throttled("SlowDown", 503), throttled("com.amazonaws.glue#ThrottlingException", 400),
 		throttled("SomethingNew", 400),
 		{429, "SomethingNew", "m", mounts.Unavailable, "takes no more requests right now", time.Second},
-		{400, "AccessDeniedException", "User: arn:aws:iam::1:user/x is not authorized to perform", mounts.Unavailable, "does not let the mount's credential", 0},
-		{403, "AccessDeniedException", "m", mounts.Unavailable, "does not let the mount's credential", 0},
-		{400, "AccessDeniedException", lakeFormation, mounts.Unavailable, "does not let the mount's credential", 0},
+		{400, "AccessDeniedException", "User: arn:aws:iam::1:user/x is not authorized to perform", mounts.Forbidden, "does not let the mount's credential", 0},
+		{403, "AccessDeniedException", "m", mounts.Forbidden, "does not let the mount's credential", 0},
+		{400, "AccessDeniedException", lakeFormation, mounts.Forbidden, "does not let the mount's credential", 0},
 		{400, "ExpiredTokenException", "m", mounts.Unavailable, "does not accept the mount's credential", 0},
 		{403, "ExpiredToken", "m", mounts.Unavailable, "does not accept the mount's credential", 0},
 		{400, "UnrecognizedClientException", "m", mounts.Unavailable, "does not accept the mount's credential", 0},
@@ -103,9 +103,9 @@ func TestRefusalNamesWhoAndWhat(t *testing.T) {
 	} {
 		message = said
 		_, err := s.Object(t.Context(), "db", "t")
-		requireKind(t, err, mounts.Unavailable, want)
+		requireKind(t, err, mounts.Forbidden, want)
 		_, _, err = s.Databases(t.Context(), "", 0)
-		requireKind(t, err, mounts.Unavailable, "list its databases")
+		requireKind(t, err, mounts.Forbidden, "list its databases")
 	}
 }
 

@@ -17,6 +17,9 @@ func (c *Catalog) fail(op, name string, err error) error {
 	case errors.As(err, &e):
 		named := *e
 		named.Op, named.Name = op, name
+		if named.Kind == mounts.Forbidden { // the guard has judged it: the source is well
+			named.Kind = mounts.Unavailable // whether the object is there isn't known
+		}
 		if err != error(e) { //nolint:errorlint // whether something is wrapped around it
 			named.Err = err
 		}

@@ -34,7 +34,7 @@ func TestFailuresAreNoAbsences(t *testing.T) {
 		"unavailable": {&mounts.Error{Kind: mounts.Unavailable, Detail: "The metastore fails", Err: errCause}, mounts.Unavailable},
 		"timeout":     {&mounts.Error{Kind: mounts.Timeout, Err: errCause}, mounts.Timeout},
 		"bad gateway": {&mounts.Error{Kind: mounts.BadGateway, Err: errCause}, mounts.BadGateway},
-		"forbidden":   {&mounts.Error{Kind: mounts.Forbidden, Err: errCause}, mounts.Forbidden},
+		"forbidden":   {&mounts.Error{Kind: mounts.Forbidden, Err: errCause}, mounts.Unavailable},
 		"bad request": {&mounts.Error{Kind: mounts.BadRequest, Err: errCause}, mounts.BadRequest},
 		"wrapped":     {fmt.Errorf("hunter2: %w", &mounts.Error{Kind: mounts.BadGateway, Err: errCause}), mounts.BadGateway},
 		"untyped":     {errCause, mounts.Internal},

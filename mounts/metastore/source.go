@@ -19,6 +19,8 @@ import (
 // and none of the metastore's words, which belong into Err. NoSuchNamespace and NoSuchTable say
 // that the metastore itself said so. Unavailable, Timeout and BadGateway say that nothing is
 // known; of these Unavailable may be tried again at once, unless it carries how long to wait.
+// Forbidden says that the metastore is well but lets the mount's credential not see this object; clients
+// hear Unavailable.
 type Source interface {
 	// Databases lists the databases, one page at a time in the metastore's own order: at most
 	// size names, or all at once where the metastore knows no pages. next is empty on the last
