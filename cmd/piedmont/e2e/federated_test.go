@@ -262,6 +262,9 @@ func lastLine(t *testing.T, out string, into any) {
 func TestFederated(t *testing.T) {
 	f := newFederation(t)
 	t.Run("Tree", f.testTree)
+	t.Run("Freshness", f.testFreshness)
+	t.Run("Appends", f.testAppends)
+	t.Run("Move", f.testMove)
 	f.checkSecrets()
 }
 
