@@ -48,7 +48,7 @@ func TestRealHang(t *testing.T) {
 		_, err := s.Object(ctx, db, "t")
 		cancel()
 		require.True(t, mounts.Is(err, mounts.Timeout), "%d: %v", i, err)
-		require.InDelta(t, 300, time.Since(began).Milliseconds(), 250)
+		require.Less(t, time.Since(began), 3*time.Second)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	time.AfterFunc(100*time.Millisecond, cancel)

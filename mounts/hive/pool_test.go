@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -292,7 +293,9 @@ func TestHungMetastore(t *testing.T) {
 }
 
 // Endpoints that never finish connecting share the caller's time.
-func TestConnectTimeout(t *testing.T) {
+func TestConnectTimeout(t *testing.T) { synctest.Test(t, testConnectTimeout) }
+
+func testConnectTimeout(t *testing.T) {
 	var waited []time.Duration
 	hung := func(ctx context.Context) (*session, error) {
 		deadline, _ := ctx.Deadline()
@@ -308,7 +311,7 @@ func TestConnectTimeout(t *testing.T) {
 	require.Equal(t, mounts.Timeout, kind)
 	require.Len(t, waited, 3)
 	for _, w := range waited {
-		require.InDelta(t, 30*time.Millisecond, w, float64(15*time.Millisecond))
+		require.Equal(t, 30*time.Millisecond, w)
 	}
 	require.Empty(t, p.slots)
 
