@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -312,5 +313,91 @@ func TestNamesWithTheSeparator(t *testing.T) {
 		_, _, err = c.ListTables(t.Context(), mounttest.Caller, n, mounts.Page{})
 		require.Equal(t, mounts.NoSuchNamespace, checkError(t, err))
 		load(t, c, nested.Table("t"))
+	}
+}
+
+// An upstream that joins levels by dots answers with the name it was asked for, as Iceberg's
+// catalog over JDBC does. Where both readings are there neither a load nor a list is believed.
+func TestNamesThatMayBeTwo(t *testing.T) {
+	dotted, nested := mounts.Namespace{"a.b"}, mounts.Namespace{"a", "b"}
+	u := newUpstream(t)
+	c := u.mount()
+	for _, n := range []mounts.Namespace{dotted, nested} {
+		u.createNamespace(n, nil)
+		u.write(n.Table("t"), 1)
+		u.writeView(n.Table("v"), 1)
+	}
+	load(t, c, nested.Table("t"))
+	errs := map[string]error{"TableExists": c.TableExists(t.Context(), mounttest.Caller, dotted.Table("t"))}
+	_, errs["LoadTable"] = c.LoadTable(t.Context(), mounttest.Caller, dotted.Table("t"), mounts.LoadOptions{})
+	_, errs["LoadView"] = c.LoadView(t.Context(), mounttest.Caller, dotted.Table("v"))
+	_, errs["LoadNamespace"] = c.LoadNamespace(t.Context(), mounttest.Caller, dotted)
+	_, _, errs["ListTables"] = c.ListTables(t.Context(), mounttest.Caller, dotted, mounts.Page{})
+	_, _, errs["ListViews"] = c.ListViews(t.Context(), mounttest.Caller, dotted, mounts.Page{})
+	_, _, errs["ListNamespaces"] = c.ListNamespaces(t.Context(), mounttest.Caller, dotted, mounts.Page{})
+	for op, err := range errs {
+		require.Equal(t, mounts.BadGateway, checkError(t, err), op)
+	}
+	require.Zero(t, u.count("HEAD table")+u.count("GET view"))
+	require.Zero(t, c.Stats().Guard.Failed, "the upstream did nothing wrong")
+
+	u.mu.Lock()
+	delete(u.namespaces, nested.Encode())
+	u.mu.Unlock()
+	load(t, c, dotted.Table("t"))
+	// whose refusal of so many levels is as good as an absence
+	u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		deep := strings.HasSuffix(r.URL.EscapedPath(), "/namespaces/a%1Fb")
+		if deep {
+			u.fail(w, http.StatusBadRequest, "BadRequestException")
+		}
+		return deep
+	})
+	load(t, c, dotted.Table("t"))
+	u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		deep := strings.HasSuffix(r.URL.EscapedPath(), "/namespaces/a%1Fb")
+		if deep {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return deep
+	})
+	_, err := c.LoadTable(t.Context(), mounttest.Caller, dotted.Table("t"), mounts.LoadOptions{})
+	require.Equal(t, mounts.Unavailable, checkError(t, err))
+}
+
+// Where namespaces can't be looked at, such names can't be asked for at all.
+func TestNamesThatCantBeMadeSure(t *testing.T) {
+	u := withTable(t, func(u *upstream) {
+		u.endpoints = slices.DeleteFunc(slices.Clone(allEndpoints), func(e string) bool { return strings.HasSuffix(e, "{namespace}") })
+	})
+	c := u.mount()
+	load(t, c, table)
+	_, err := c.LoadTable(t.Context(), mounttest.Caller, mounts.Namespace{"d.b"}.Table("t"), mounts.LoadOptions{})
+	require.Equal(t, mounts.Unsupported, checkError(t, err))
+	require.Equal(t, mounts.Unsupported, checkError(t, c.TableExists(t.Context(), mounttest.Caller, mounts.Namespace{"d.b"}.Table("t"))))
+}
+
+// A Nessie reads these as the table t. Others may have tables of such names.
+func TestNessieMarks(t *testing.T) {
+	for _, is := range []string{"true", "false"} {
+		u := withTable(t, func(u *upstream) { u.overrides = map[string]string{"nessie.is-nessie-catalog": is} })
+		c := u.mount()
+		for _, name := range []string{"t@main", "t#2026-01-01T00:00:00Z", "`t`", "'t'", `"t"`} {
+			u.write(db.Table(name), 1)
+			u.writeView(db.Table(name), 1)
+			_, ofTable := c.LoadTable(t.Context(), mounttest.Caller, db.Table(name), mounts.LoadOptions{})
+			_, ofView := c.LoadView(t.Context(), mounttest.Caller, db.Table(name))
+			for _, err := range []error{
+				ofTable, ofView,
+				c.TableExists(t.Context(), mounttest.Caller, db.Table(name)), c.ViewExists(t.Context(), mounttest.Caller, db.Table(name)),
+			} {
+				if is == "true" {
+					require.Equal(t, mounts.BadRequest, checkError(t, err), name)
+				} else {
+					require.NoError(t, err, name)
+				}
+			}
+		}
+		load(t, c, table)
 	}
 }

@@ -143,4 +143,19 @@ func BenchmarkRealUpstream(b *testing.B) {
 			}
 		}
 	})
+	b.Run("piedmont", func(b *testing.B) {
+		binary := os.Getenv("PIEDMONT_BIN")
+		if binary == "" {
+			b.Skip("PIEDMONT_BIN is not set")
+		}
+		uri, credential := serve(b, binary, o)
+		p := newWriter(b, rest.Options{URI: uri, Credential: credential})
+		path := p.path(append(mounts.Namespace{"up"}, n...)) + "/tables/t"
+		p.do(http.MethodGet, path, "")
+		p.etag = p.header.Get("ETag")
+		b.ResetTimer()
+		for b.Loop() {
+			p.do(http.MethodGet, path, "")
+		}
+	})
 }

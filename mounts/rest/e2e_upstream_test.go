@@ -223,7 +223,7 @@ func testBehindPiedmont(t *testing.T, w *writer, o rest.Options) {
 }
 
 // serve runs a Piedmont with the upstream mounted at "up".
-func serve(t *testing.T, binary string, o rest.Options) (uri, credential string) {
+func serve(t testing.TB, binary string, o rest.Options) (uri, credential string) {
 	t.Helper()
 	key, err := exec.Command(binary, "keys", "new", "--id", "test").Output()
 	require.NoError(t, err)
