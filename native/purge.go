@@ -199,6 +199,9 @@ func (p *purge) data(ctx context.Context, manifests []string) ([]string, error) 
 
 // read decodes a manifest or a manifest list, wherever the mount may read.
 func (p *purge) read(ctx context.Context, name string, decode func([]byte) ([]string, error)) ([]string, error) {
+	if err := p.c.renew(ctx, p.d); err != nil { // there may be thousands to read, one after another
+		return nil, err
+	}
 	profile, l, err := p.c.locateFile(name)
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is outside, and is counted when its turn to go comes

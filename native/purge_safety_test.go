@@ -1,13 +1,18 @@
 package native_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"piedmont/native"
+	"piedmont/vend"
 )
 
 // TestPurgeOfASwappedDocument: a file in the place of a dropped table's, of its uuid but with
@@ -29,4 +34,64 @@ func TestPurgeOfASwappedDocument(t *testing.T) {
 	require.Equal(t, before, w.disk())
 	require.Equal(t, native.Kept, w.dropped(c)[0].State)
 	require.Contains(t, w.dropped(c)[0].Report.Reason, "another location")
+}
+
+// hookedFiles is a disk that does something before each reading of a manifest or a list.
+type hookedFiles struct {
+	*faultyFiles
+	before func()
+}
+
+func (f *hookedFiles) Read(ctx context.Context, l vend.Location, limit int64) ([]byte, error) {
+	if strings.HasSuffix(l.String(), ".avro") {
+		f.before()
+	}
+	return f.faultyFiles.Read(ctx, l, limit)
+}
+
+func (w *world) hooked(f *hookedFiles) *vend.Set {
+	w.t.Helper()
+	f.faultyFiles = w.files
+	prefix, err := vend.ParseLocation(w.storageRoot())
+	require.NoError(w.t, err)
+	set, err := vend.NewSet("", &vend.Profile{Name: "disk", Prefix: prefix, Files: f})
+	require.NoError(w.t, err)
+	return set
+}
+
+// TestPurgeStaysItsHolders while that works, however long reading the lists takes: nobody
+// else begins it.
+func TestPurgeStaysItsHolders(t *testing.T) {
+	w := newWorld(t)
+	var files, othersFiles hookedFiles
+	w.storage = w.hooked(&files)
+	c, at := w.undropping(0)
+	other, err := native.New(native.Options{
+		ID: "main", Registry: w.registry, Warehouse: w.storageRoot() + "/main", Storage: w.hooked(&othersFiles), Now: at.Now,
+		Documents: vend.NewDocuments(1 << 20),
+	})
+	require.NoError(t, err)
+	began := false
+	othersFiles.before = func() { began = true }
+	w.create(c, "ns.f", "")
+	_, d := w.load(c, "ns.f")
+	w.write(d.Location+"/data/a", nil)
+	w.write(d.Location+"/metadata/m.avro", manifest(t, entry{1, d.Location + "/data/a"}))
+	for i := range 8 {
+		list := fmt.Sprintf("%s/metadata/l%d.avro", d.Location, i)
+		w.write(list, manifestList(t, d.Location+"/metadata/m.avro"))
+		w.snapshot(c, "ns.f", i+1, list)
+	}
+	w.drop(c, "ns.f", true)
+
+	var otherwise error
+	files.before = func() {
+		at.pass(2 * time.Minute)
+		otherwise = errors.Join(otherwise, other.Tend(t.Context()))
+	}
+	require.NoError(t, c.Tend(t.Context()))
+	require.NoError(t, otherwise)
+	require.False(t, began, "another process began it too")
+	require.Empty(t, w.below(d.Location))
+	require.Equal(t, &native.PurgeReport{Removed: 1 + 1 + 8 + 9}, w.dropped(c)[0].Report)
 }

@@ -59,16 +59,15 @@ func TestPurgeTakenOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	inside := make(chan struct{})
 	w.files.setDelete(func(vend.Location) error {
-		select {
-		case inside <- struct{}{}:
-			<-ctx.Done()
-		default:
-		}
+		inside <- struct{}{}
+		<-ctx.Done()
 		return ctx.Err()
 	})
 	first := make(chan error)
 	go func() { first <- c.Tend(ctx) }()
-	<-inside
+	for range 2 { // both files of the first manifest
+		<-inside
+	}
 	w.files.setDelete(nil)
 	before := w.disk()
 	require.NoError(t, c.Tend(t.Context()))
