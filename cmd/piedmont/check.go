@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,31 +27,46 @@ const probeTimeout = 20 * time.Second
 
 func checkCommand() *cobra.Command {
 	var flags serveFlags
+	var deep deepFlags
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Validate a configuration and probe its mounts and storage",
+		Short: "Validate a configuration and probe its mounts and storage, or survey them with --deep",
 		Long: "Validate a configuration, then probe each storage profile (write, read and delete one small\n" +
 			"file) and each mount, one line each. The exit code is 1 where anything failed. It may run\n" +
-			"beside a server, whose registry it then leaves alone, and makes no key and no registry file.",
-		Example: "  piedmont check --config piedmont.yaml",
-		Args:    cobra.NoArgs,
+			"beside a server, whose registry it then leaves alone, and makes no key and no registry file.\n\n" + deepHelp,
+		Example: "  piedmont check --config piedmont.yaml\n" +
+			"  piedmont check --config piedmont.yaml --deep --mount legacy --journal legacy.journal\n" +
+			"  piedmont check --config piedmont.yaml --deep --json | jq 'select(.table.state == \"broken\")'",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := deep.valid(cmd); err != nil {
+				return err
+			}
 			c, dir, err := flags.load()
 			if err != nil {
 				return err
 			}
-			return check(cmd.Context(), cmd.OutOrStdout(), c, dir)
+			report := &reporter{w: cmd.OutOrStdout(), json: deep.json}
+			if !deep.on {
+				return check(cmd.Context(), report, c, dir, nil)
+			}
+			s, err := newDeepCheck(c, deep, report, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return check(cmd.Context(), report, c, dir, s)
 		},
 	}
 	flags.add(cmd)
+	deep.add(cmd)
 	return cmd
 }
 
 // errChecks is the outcome of a check that found something.
 var errChecks = errors.New("some checks failed")
 
-func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error {
-	report := &reporter{w: w}
+// check makes all checks, and a survey of the mounts unless deep is nil.
+func check(ctx context.Context, report *reporter, c configs.Config, dir string, deep *deepCheck) error {
 	report.line("configuration", c.Name, nil)
 	report.line("access", accessOf(c), checkAccess(c, dir))
 	profiles, err := openStorage(ctx, c.Storage)
@@ -59,7 +75,7 @@ func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error
 		return errChecks
 	}
 	for _, s := range c.Storage {
-		report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name]) })
+		_ = report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name]) }) // it is in the report
 	}
 	registry, err := probeRegistry(ctx, c)
 	if err != nil {
@@ -68,7 +84,9 @@ func check(ctx context.Context, w io.Writer, c configs.Config, dir string) error
 	}
 	defer registry.release()
 	report.line("registry", registry.state, registry.check(ctx, c))
-	checkMounts(ctx, report, c, registry, profiles)
+	if err := checkMounts(ctx, report, c, registry, profiles, deep); err != nil {
+		return err
+	}
 	if report.failed {
 		return errChecks
 	}
@@ -90,25 +108,31 @@ func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile) error
 	return vend.Check(ctx, p)
 }
 
-// checkMounts builds the tree as a start does, and probes each mount.
-func checkMounts(ctx context.Context, report *reporter, c configs.Config, registry *probedRegistry, profiles map[string]*vend.Profile) {
+// checkMounts builds the tree as a start does, probes each mount and surveys them unless deep is
+// nil. Its error is of the survey; what checks find is in the report.
+func checkMounts(ctx context.Context, report *reporter, c configs.Config, registry *probedRegistry, profiles map[string]*vend.Profile, deep *deepCheck) error {
 	build := newMounter(c, registry, profiles, slog.New(slog.DiscardHandler))
 	points := make([]mounts.Point, len(c.Mounts))
 	for i, m := range c.Mounts {
 		var err error
 		if points[i], err = build.point(ctx, m); err != nil {
 			report.line("mount", mountName(m), err)
-			return
+			return nil
 		}
 		defer func() { _ = points[i].Mount.Close() }() // nothing was changed through it
 	}
 	if _, err := mounts.NewTree(c.Name, points); err != nil {
 		report.line("mounts", "tree", err)
-		return
+		return nil
 	}
+	answers := make([]error, len(c.Mounts))
 	for i, m := range c.Mounts {
-		report.probe(ctx, "mount", mountName(m), func(ctx context.Context) error { return probeMount(ctx, &points[i]) })
+		answers[i] = report.probe(ctx, "mount", mountName(m), func(ctx context.Context) error { return probeMount(ctx, &points[i]) })
 	}
+	if deep == nil {
+		return nil
+	}
+	return deep.run(ctx, points, answers, registry)
 }
 
 func mountName(m configs.Mount) string {
@@ -189,7 +213,7 @@ func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	}
 	lock, err := lockData(c.Data)
 	if errors.Is(err, errInUse) {
-		return standIn("in use by a server: not looked at")
+		return standIn("in use by a server" + notLookedAt)
 	}
 	if err != nil {
 		return nil, err
@@ -216,6 +240,9 @@ func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, erro
 		_ = registry.Close() // nothing was written
 	}}, nil
 }
+
+// notLookedAt ends the state of a registry that is left alone.
+const notLookedAt = ": not looked at"
 
 func standIn(state string) (*probedRegistry, error) {
 	dir, err := os.MkdirTemp("", "piedmont-check-")
@@ -246,20 +273,41 @@ func (r *probedRegistry) check(ctx context.Context, c configs.Config) error {
 // reporter writes one line for each thing checked.
 type reporter struct {
 	w      io.Writer
+	json   bool
 	failed bool
 }
 
-func (r *reporter) probe(ctx context.Context, what, name string, f func(context.Context) error) {
+// checked is a line in JSON.
+type checked struct {
+	What  string `json:"what"`
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+// probe returns what f does.
+func (r *reporter) probe(ctx context.Context, what, name string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	r.line(what, name, f(ctx))
+	err := f(ctx)
+	r.line(what, name, err)
+	return err
 }
 
 func (r *reporter) line(what, name string, err error) {
-	if err == nil {
+	r.failed = r.failed || err != nil
+	switch {
+	case r.json:
+		l := struct {
+			Check checked `json:"check"`
+		}{checked{What: what, Name: name, OK: err == nil}}
+		if err != nil {
+			l.Check.Error = err.Error()
+		}
+		_ = json.NewEncoder(r.w).Encode(l) // as below, nobody would hear of it
+	case err == nil:
 		_, _ = fmt.Fprintf(r.w, "ok      %-14s %s\n", what, name)
-		return
+	default:
+		_, _ = fmt.Fprintf(r.w, "failed  %-14s %s: %v\n", what, name, err)
 	}
-	r.failed = true
-	_, _ = fmt.Fprintf(r.w, "failed  %-14s %s: %v\n", what, name, err)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"piedmont/cache/rawjson"
+	"piedmont/vend"
 )
 
 // Content is what a table's metadata document says.
@@ -47,7 +48,7 @@ func readTable(raw []byte, since time.Time) (Content, error) {
 	if c.Location, ok = rawjson.String(location); !ok {
 		return c, errors.New("no table's metadata: it has no location")
 	}
-	c.UUID = text(&o, "table-uuid")
+	c.Location, c.UUID = clipTo(c.Location, 2*vend.MaxLocationBytes), clip(text(&o, "table-uuid"))
 	if raw, ok := o.Get("last-updated-ms"); ok {
 		c.LastUpdated = moment(raw)
 	}

@@ -62,17 +62,8 @@ func unanswered(err error) bool {
 	return mounts.Is(err, mounts.Unavailable) || mounts.Is(err, mounts.Timeout)
 }
 
+// maxDetail bounds what an error's text takes.
+const maxDetail = 500
+
 // explain is an error for who looks after the catalogs: with what stays hidden from clients.
-func explain(err error) string {
-	const most = 500
-	s := strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(err.Error(), "\ufffd"))
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func explain(err error) string { return clipTo(err.Error(), maxDetail) }

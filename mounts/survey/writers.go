@@ -126,17 +126,18 @@ func library(version string) string {
 	return clip(version)
 }
 
-// clip makes text from a table shorter, and free of what a terminal obeys.
-func clip(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
+// clip makes text from a catalog or a table short, and free of what a terminal obeys.
+func clip(s string) string { return clipTo(s, maxText) }
+
+func clipTo(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return '\ufffd'
 		}
 		return r
-	}, s)
-	if len(s) <= maxText {
+	}, strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxText], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
