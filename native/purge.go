@@ -208,7 +208,7 @@ func (p *purge) read(ctx context.Context, name string, decode func([]byte) ([]st
 	}
 	raw, err := profile.Files.Read(ctx, l, maxManifestBytes)
 	switch {
-	case mounts.Is(err, mounts.NotFound):
+	case mounts.Is(err, mounts.NotFound), mounts.Is(err, mounts.BadRequest): // no file can have such a name there
 		return nil, nil
 	case errors.Is(err, vend.ErrTooLarge):
 	case err != nil:
@@ -275,6 +275,9 @@ func (p *purge) removeBatch(ctx context.Context, names []string) error {
 		}
 		workers.Go(func() error {
 			err := profile.Files.Delete(ctx, l)
+			if mounts.Is(err, mounts.BadRequest) {
+				return nil // no file can have such a name there, and waiting won't help
+			}
 			if err == nil {
 				removed.Add(1)
 			}

@@ -95,3 +95,31 @@ func TestPurgeStaysItsHolders(t *testing.T) {
 	require.Empty(t, w.below(d.Location))
 	require.Equal(t, &native.PurgeReport{Removed: 1 + 1 + 8 + 9}, w.dropped(c)[0].Report)
 }
+
+// TestPurgeOfNamesThatNoFileHas: what can't be there keeps no purge from ending.
+func TestPurgeOfNamesThatNoFileHas(t *testing.T) {
+	long := "/" + strings.Repeat("x", 300)
+	for _, names := range [][3]string{
+		{"/metadata/l", "/metadata/m", long}, {"/metadata/l", long, "/data/a"}, {long, "/metadata/m", "/data/a"},
+		{"/metadata/l", "/metadata/m", "/data"}, {"/metadata/l", "/metadata/m", ""}, {"/metadata/l", "/data/", "/data/a"}, {"/metadata", "/metadata/m", "/data/a"},
+	} {
+		w := newWorld(t)
+		c, _ := w.undropping(0)
+		w.create(c, "ns.f", "")
+		_, d := w.load(c, "ns.f")
+		list, manifestFile, file := d.Location+names[0], d.Location+names[1], d.Location+names[2]
+		w.write(d.Location+"/data/stranger", nil)
+		if names[1] == "/metadata/m" {
+			w.write(manifestFile, manifest(t, entry{1, file}))
+		}
+		if names[0] == "/metadata/l" {
+			w.write(list, manifestList(t, manifestFile))
+		}
+		w.snapshot(c, "ns.f", 1, list)
+		w.drop(c, "ns.f", true)
+		require.NoError(t, c.Tend(t.Context()), names)
+		require.Equal(t, native.Purged, w.dropped(c)[0].State, names)
+		require.Contains(t, w.disk(), d.Location+"/data/stranger")
+		w.create(c, "ns.again", d.Location) // the place is free
+	}
+}
