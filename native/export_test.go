@@ -47,8 +47,8 @@ func (c *Catalog) ForgetEverything() {
 	c.parsed.Clear()
 }
 
-// FilesIn and ManifestsIn are what a purge reads of outside bytes.
-var (
-	FilesIn     = filesIn
-	ManifestsIn = manifestsIn
-)
+// FilesIn reads a manifest, as a purge does.
+func FilesIn(manifest []byte) ([]string, error) { return filesIn(context.Background(), manifest) }
+
+// ManifestsIn reads a manifest list.
+func ManifestsIn(list []byte) ([]string, error) { return manifestsIn(context.Background(), list) }

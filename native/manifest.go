@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,33 +29,44 @@ type manifestEntry struct {
 // entryDeleted is the status of an entry that says that its file left the table.
 const entryDeleted = 2
 
+const (
+	// maxNamesBytes bounds the names in one Avro file, which may unpack to a thousand times
+	// its size; each counts for recordBytes more, also those that aren't wanted.
+	maxNamesBytes = 256 << 20
+	recordBytes   = 64
+)
+
 // manifestsIn reads which manifests a manifest list names.
-func manifestsIn(list []byte) ([]string, error) {
-	var paths []string
-	err := eachRecord(list, members{"manifest_path": nil}, func(m *listedManifest) error {
-		if m.Path == "" {
-			return errors.New("a manifest without a path")
-		}
-		paths = append(paths, m.Path)
-		return nil
-	})
-	return paths, err
+func manifestsIn(ctx context.Context, list []byte) ([]string, error) {
+	return namesIn(ctx, list, members{"manifest_path": nil}, func(m *listedManifest) (string, bool) { return m.Path, true })
 }
 
 // filesIn reads which data and delete files of a manifest are in the table.
-func filesIn(manifest []byte) ([]string, error) {
-	var paths []string
-	err := eachRecord(manifest, members{"status": nil, "data_file": {"file_path": nil}}, func(e *manifestEntry) error {
+func filesIn(ctx context.Context, manifest []byte) ([]string, error) {
+	return namesIn(ctx, manifest, members{"status": nil, "data_file": {"file_path": nil}}, func(e *manifestEntry) (string, bool) {
+		return e.DataFile.Path, e.Status != entryDeleted
+	})
+}
+
+// namesIn reads the names that are wanted of an Avro file's records.
+func namesIn[T any](ctx context.Context, file []byte, read members, name func(*T) (name string, wanted bool)) ([]string, error) {
+	var names []string
+	left := maxNamesBytes
+	err := eachRecord(ctx, file, read, func(record *T) error {
+		path, wanted := name(record)
+		if left -= len(path) + recordBytes; left < 0 {
+			return errors.New("more names than a purge can hold")
+		}
 		switch {
-		case e.Status == entryDeleted:
-		case e.DataFile.Path == "":
-			return errors.New("an entry without a file")
+		case !wanted:
+		case path == "":
+			return errors.New("a record without a path")
 		default:
-			paths = append(paths, e.DataFile.Path)
+			names = append(names, path)
 		}
 		return nil
 	})
-	return paths, err
+	return names, err
 }
 
 // members are the fields of a record to be read; those of a record inside it, or nil for all.
@@ -81,8 +93,9 @@ func (m members) only(record *avro.SchemaNode) error {
 	return nil
 }
 
-// eachRecord decodes those members of each record of an Avro file.
-func eachRecord[T any](file []byte, wanted members, each func(*T) error) (err error) {
+// eachRecord decodes those members of each record of an Avro file. The context's end ends
+// it: a file may unpack to what takes minutes.
+func eachRecord[T any](ctx context.Context, file []byte, wanted members, each func(*T) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the file is whatever lies in storage
 			err = fmt.Errorf("decode Avro: panic: %v", p)
@@ -105,7 +118,7 @@ func eachRecord[T any](file []byte, wanted members, each func(*T) error) (err er
 		} else if err != nil {
 			return errors.Join(fmt.Errorf("decode Avro record: %w", err), r.Close())
 		}
-		if err := each(&record); err != nil {
+		if err := errors.Join(ctx.Err(), each(&record)); err != nil {
 			return errors.Join(err, r.Close())
 		}
 	}

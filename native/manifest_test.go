@@ -1,9 +1,13 @@
 package native_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
 
 	"piedmont/native"
 )
@@ -32,6 +36,27 @@ func TestManifests(t *testing.T) {
 	}
 	_, err = native.ManifestsIn(whole)
 	require.Error(t, err)
+}
+
+// TestManifestThatUnpacksToALot is refused before it fills the memory.
+func TestManifestThatUnpacksToALot(t *testing.T) {
+	for name, entries := range map[string]struct{ status, path, count int }{"of files": {1, 1 << 20, 300}, "of deleted files": {2, 1 << 20, 300}} {
+		var b bytes.Buffer
+		w, err := ocf.NewWriter(&b, avro.MustParse(manifestSchema), ocf.WithCodec(ocf.DeflateCodec(1)), ocf.WithBlockBytes(8<<20))
+		require.NoError(t, err)
+		record := map[string]any{"status": entries.status, "snapshot_id": nil, "data_file": map[string]any{
+			"content": 0, "file_path": strings.Repeat("x", entries.path), "partition": map[string]any{"d": nil},
+		}}
+		one, err := avro.MustParse(manifestSchema).Encode(record)
+		require.NoError(t, err)
+		for range entries.count {
+			_, err := w.Write(one)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		_, err = native.FilesIn(b.Bytes())
+		require.ErrorContains(t, err, "more names", "%s: %d bytes", name, b.Len())
+	}
 }
 
 // FuzzManifest: nothing that lies in storage may bring a purge down.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -38,6 +39,8 @@ const (
 	purgersAtOnce = 16
 	// maxManifestBytes bounds a manifest or a manifest list that a purge reads.
 	maxManifestBytes = 256 << 20
+	// maxSeen bounds the files that are remembered so as to be counted once.
+	maxSeen = 4 << 20
 	// maxUnreadable bounds the list in a report.
 	maxUnreadable = 100
 	// purgeBatch is how many files are deleted between looks at the lease, and purgeBatchTime how
@@ -53,7 +56,7 @@ type purge struct {
 	c      *Catalog
 	d      *droppedTable
 	own    []vend.Location
-	seen   map[[16]byte]struct{} // digests of the files met: there may be millions
+	seen   map[[16]byte]struct{} // digests of the last maxSeen files met, or fewer
 	unread map[string]bool       // manifests and lists that can't be read
 	report PurgeReport
 }
@@ -167,16 +170,20 @@ func (p *purge) run(ctx context.Context, document *metadata.Document, named meta
 
 // manifests reads the manifest lists. One that is gone was deleted by a purge before.
 func (p *purge) manifests(ctx context.Context, named metadata.Referenced) ([]string, error) {
-	found := slices.Clone(named.Manifests)
+	found := map[string]struct{}{} // a list names most of what the one before it names
+	for _, name := range named.Manifests {
+		found[name] = struct{}{}
+	}
 	for _, list := range named.ManifestLists {
 		paths, err := p.read(ctx, list, manifestsIn)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, paths...)
+		for _, name := range paths {
+			found[name] = struct{}{}
+		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 // data deletes the files that the manifests name, and returns the manifests that may go.
@@ -198,7 +205,7 @@ func (p *purge) data(ctx context.Context, manifests []string) ([]string, error) 
 }
 
 // read decodes a manifest or a manifest list, wherever the mount may read.
-func (p *purge) read(ctx context.Context, name string, decode func([]byte) ([]string, error)) ([]string, error) {
+func (p *purge) read(ctx context.Context, name string, decode func(context.Context, []byte) ([]string, error)) ([]string, error) {
 	if err := p.c.renew(ctx, p.d); err != nil { // there may be thousands to read, one after another
 		return nil, err
 	}
@@ -214,9 +221,9 @@ func (p *purge) read(ctx context.Context, name string, decode func([]byte) ([]st
 	case err != nil:
 		return nil, err
 	default:
-		names, err := decode(raw)
-		if err == nil {
-			return names, nil
+		names, err := decode(ctx, raw)
+		if err == nil || ctx.Err() != nil {
+			return names, err
 		}
 		p.c.log.WarnContext(ctx, "a purge passes over a file it can't read", "location", name, "error", err)
 	}
@@ -266,6 +273,9 @@ func (p *purge) removeBatch(ctx context.Context, names []string) error {
 		digest := [16]byte(sum[:])
 		if _, ok := p.seen[digest]; ok {
 			continue
+		}
+		if len(p.seen) == maxSeen {
+			clear(p.seen)
 		}
 		p.seen[digest] = struct{}{}
 		profile, l, err := p.c.locateFile(name)

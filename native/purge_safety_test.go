@@ -100,8 +100,13 @@ func TestPurgeStaysItsHolders(t *testing.T) {
 func TestPurgeOfNamesThatNoFileHas(t *testing.T) {
 	long := "/" + strings.Repeat("x", 300)
 	for _, names := range [][3]string{
-		{"/metadata/l", "/metadata/m", long}, {"/metadata/l", long, "/data/a"}, {long, "/metadata/m", "/data/a"},
-		{"/metadata/l", "/metadata/m", "/data"}, {"/metadata/l", "/metadata/m", ""}, {"/metadata/l", "/data/", "/data/a"}, {"/metadata", "/metadata/m", "/data/a"},
+		{"/metadata/l", "/metadata/m", long},
+		{"/metadata/l", long, "/data/a"},
+		{long, "/metadata/m", "/data/a"},
+		{"/metadata/l", "/metadata/m", "/data"},
+		{"/metadata/l", "/metadata/m", ""},
+		{"/metadata/l", "/data/", "/data/a"},
+		{"/metadata", "/metadata/m", "/data/a"},
 	} {
 		w := newWorld(t)
 		c, _ := w.undropping(0)
