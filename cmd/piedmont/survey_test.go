@@ -70,7 +70,7 @@ func TestDeepCheck(t *testing.T) {
   can't be loaded: the metadata file is gone: 1
     demo.lost
     the first: read file: not found: Failed to open input stream for file: FILE stat PATH: no such file or directory
-  written          not since DAY
+  written          by nobody since DAY
 `, found)
 		assert.Regexp(t, `^surveyed 1 namespaces and 2 tables with \d+ calls in \d+\.\d s, \d+\.\d/s\n$`, errs)
 	}

@@ -188,7 +188,7 @@ func (t *surveyText) writers(m *survey.Summary) {
 	}
 	since := t.since.Local().Format("2006-01-02")
 	if len(m.Writers) == 0 {
-		t.fact("written", "not since %s", since)
+		t.fact("written", "by nobody since %s", since)
 		return
 	}
 	t.line("  written since %s by", since)
