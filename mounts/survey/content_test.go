@@ -2,8 +2,10 @@ package survey
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"piedmont/mounts"
 )
 
 // Summaries as engines wrote them.
@@ -153,4 +157,32 @@ func TestClip(t *testing.T) {
 			require.False(t, strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' }), "%q", s)
 		}
 	}
+}
+
+// The names of a namespace that is complete are forgotten.
+func TestMemoryOfAJournal(t *testing.T) {
+	j, err := OpenJournal(filepath.Join(t.TempDir(), "journal"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, j.Close()) }()
+	o := Options{Mounts: []Mount{{Point: &mounts.Point{}}}, Now: time.Now, Journal: j}
+	require.NoError(t, o.fill())
+	begun := func() *recorder {
+		_, err := j.file.Seek(0, io.SeekStart)
+		require.NoError(t, err)
+		j.size = 0
+		r := &recorder{o: &o, names: map[string]*Summary{}, known: map[string]*memory{}}
+		require.NoError(t, r.begin())
+		return r
+	}
+	r := begun()
+	for _, in := range []string{"a", "a.b", "c"} {
+		require.NoError(t, r.record(Line{Table: &Table{Name: in + ".t", State: Loaded}}))
+		require.NoError(t, r.record(Line{View: &View{Name: in + ".v", State: Broken}}))
+		require.NoError(t, r.record(Line{Table: &Table{Name: in + ".u", State: Unknown}}))
+	}
+	require.NoError(t, r.record(Line{Namespace: &Namespace{Name: "a", State: Complete, Children: 1}}))
+	require.NoError(t, r.record(Line{Namespace: &Namespace{Name: "c", State: Incomplete}}))
+	k := begun().known[""]
+	require.Equal(t, map[string]int{"a": 1}, k.complete)
+	require.Equal(t, map[string]map[string]bool{"a.b": {"a.b.t": true, "a.b.v": true}, "c": {"c.t": true, "c.v": true}}, k.objects)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +69,9 @@ func TestGoesOn(t *testing.T) {
 		}, w.point, other.point)
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotNil(t, report)
-		tablesOf(t, lines) // each once
+		for name, table := range tablesOf(t, lines) { // each once
+			require.NotEqual(t, survey.Unknown, table.State, "%s was under way, and isn't told of", name)
+		}
 		if random.IntN(2) == 0 {
 			tear(t, path, random)
 		}
@@ -115,6 +118,41 @@ func tear(t *testing.T, path string, random *rand.Rand) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, max(0, info.Size()-1-random.Int64N(300))))
+}
+
+// A torn line is gone for good, however little comes behind it.
+func TestTornLineIsCutOff(t *testing.T) {
+	w := newWorld(t, "legacy")
+	w.tables(10, 5)
+	path := filepath.Join(t.TempDir(), "journal")
+	_, _, err := journaled(t, path, nil, w.point)
+	require.NoError(t, err)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(slices.Clone(whole), `{"table":{"mount":"legacy"`...), 0o600))
+	report, _, err := journaled(t, path, nil, w.point)
+	require.NoError(t, err)
+	require.Equal(t, 10, report.Mounts[0].Tables.Loaded)
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(whole), string(after))
+}
+
+// A survey that goes on later tells of the same time.
+func TestSinceIsTheJournals(t *testing.T) {
+	w := newWorld(t, "legacy")
+	w.tables(1, 1)
+	path := filepath.Join(t.TempDir(), "journal")
+	first, _, err := journaled(t, path, nil, w.point)
+	require.NoError(t, err)
+	j, err := survey.OpenJournal(path)
+	require.NoError(t, err)
+	defer j.Close()
+	later, _ := surveyed(t, func(o *survey.Options) {
+		o.Journal, o.Now = j, func() time.Time { return time.Now().Add(40 * 24 * time.Hour) }
+	}, w.point)
+	require.Equal(t, first.Since, later.Since)
+	require.WithinDuration(t, time.Now().Add(-30*24*time.Hour), first.Since, time.Minute)
 }
 
 // What was unknown is asked again, and counts as what it is then.

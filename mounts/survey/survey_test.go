@@ -3,6 +3,7 @@ package survey_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,27 +157,28 @@ func TestHangingMount(t *testing.T) {
 		require.Contains(t, report.Mounts[1].Detail, "did not answer in time")
 		require.Equal(t, survey.Failed, report.Mounts[2].State)
 		require.Contains(t, report.Mounts[2].Detail, "given up: nothing was answered for 2m0s")
-		require.Equal(t, 100, report.Mounts[2].Tables.Loaded)
+		require.Equal(t, survey.Counts{Loaded: 100, Unknown: 2}, report.Mounts[2].Tables, "those that nobody was asked about aren't told of")
 	})
 }
 
-// A catalog that is away for a minute costs a minute and nothing else.
+// A catalog that is away for a minute, and then again, costs those minutes and nothing else.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "legacy")
 		w.tables(300, 100)
 		began := time.Now()
 		w.source.Intercept(func(context.Context, metastoretest.Call) error {
-			if d := time.Since(began); d > 5*time.Second && d < 65*time.Second {
+			d := time.Since(began)
+			if d > 5*time.Second && d < 65*time.Second || d > 210*time.Second && d < 240*time.Second {
 				return unavailable("is away")
 			}
 			return nil
 		})
-		report, lines := surveyed(t, func(o *survey.Options) { o.CallsPerSecond = 20 }, w.point)
+		report, lines := surveyed(t, func(o *survey.Options) { o.CallsPerSecond = 1 }, w.point)
 		require.Equal(t, survey.Complete, report.Mounts[0].State, report.Mounts[0].Detail)
 		require.Len(t, tablesOf(t, lines), 300)
 		require.Equal(t, 300, report.Mounts[0].Tables.Loaded)
-		require.Less(t, time.Since(began), 2*time.Minute)
+		require.Less(t, time.Since(began), 8*time.Minute)
 	})
 }
 
@@ -251,4 +253,73 @@ func TestSkippedMount(t *testing.T) {
 	require.Equal(t, "in use by a server", report.Mounts[1].Detail)
 	require.Empty(t, other.source.Calls())
 	require.Len(t, tablesOf(t, lines), 3)
+}
+
+// repeating lists some of its tables on two pages, as catalogs do whose lists shift.
+type repeating struct{ *metastore.Catalog }
+
+func (m repeating) ListTables(ctx context.Context, c mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	all, _, err := m.Catalog.ListTables(ctx, c, n, mounts.Page{})
+	if err != nil || len(all) < 3 {
+		return all, "", err
+	}
+	if p.Token == "" {
+		return all[:2], "more", nil
+	}
+	return all[1:], "", nil
+}
+
+func TestRepeatedNames(t *testing.T) {
+	w := newWorld(t, "legacy")
+	w.tables(30, 10)
+	point := *w.point
+	point.Mount = repeating{w.point.Mount.(*metastore.Catalog)}
+	report, lines := surveyed(t, nil, &point)
+	require.Len(t, tablesOf(t, lines), 30)
+	require.Equal(t, 30, report.Mounts[0].Tables.Loaded)
+	require.Equal(t, 30, w.source.Count("Object"))
+}
+
+// holding is a mount that asks to be left alone once, and notes whether it is.
+type holding struct {
+	*metastore.Catalog
+	mu    sync.Mutex
+	loads int
+	told  time.Time
+	late  []time.Duration // when it was asked after that
+}
+
+func (m *holding) LoadTable(ctx context.Context, c mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.loads++; m.loads == 20 {
+		m.told = time.Now()
+		return nil, &mounts.Error{Kind: mounts.Unavailable, RetryAfter: 10 * time.Second}
+	}
+	if !m.told.IsZero() {
+		m.late = append(m.late, time.Since(m.told))
+	}
+	return m.Catalog.LoadTable(ctx, c, id, o)
+}
+
+// A catalog that says how long to leave it alone is left alone.
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "legacy")
+		w.tables(100, 100)
+		point := *w.point
+		m := &holding{Catalog: w.point.Mount.(*metastore.Catalog)}
+		point.Mount = m
+		report, _ := surveyed(t, func(o *survey.Options) { o.CallsPerSecond = 100 }, &point)
+		require.Equal(t, survey.Complete, report.Mounts[0].State)
+		require.Equal(t, 100, report.Mounts[0].Tables.Loaded)
+		require.Len(t, m.late, 81)
+		soon := 0
+		for _, d := range m.late {
+			if d < 10*time.Second {
+				soon++
+			}
+		}
+		require.LessOrEqual(t, soon, 8, "but for those that had their turn already")
+	})
 }
