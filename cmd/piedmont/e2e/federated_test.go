@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/glue"
 	hms "github.com/beltran/gohive/hive_metastore"
+	"github.com/rs/zerolog"
 
 	"piedmont/mounts/hive/hivetest"
 )
@@ -60,13 +61,35 @@ func startMetastore(t *testing.T, version int, dir string) *metastoreServer {
 	return m
 }
 
-// hangs stops the process until it is told to go on.
+// hangs stops the process, until it is told to go on. Its threads stop one after the other.
 func (m *metastoreServer) hangs() (goOn func()) {
 	m.t.Helper()
 	if err := m.process.Signal(syscall.SIGSTOP); err != nil {
 		m.t.Fatal(err)
 	}
+	for deadline := time.Now().Add(10 * time.Second); !m.stopped(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			m.t.Fatal("the metastore doesn't stop")
+		}
+	}
 	return func() { _ = m.process.Signal(syscall.SIGCONT) }
+}
+
+// stopped says whether all its threads are.
+func (m *metastoreServer) stopped() bool {
+	m.t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.process.Pid))
+	if err != nil || len(threads) == 0 {
+		m.t.Fatalf("the metastore's threads: %v", err)
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		_, state, _ := strings.Cut(string(text), ") ")
+		if err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 // fill connects to it, to make what PyIceberg doesn't.
@@ -150,7 +173,7 @@ type federation struct {
 	rest     *recorder
 	lines    map[string]*line // by mount
 	operator string
-	config   string
+	config   string         // its text
 	rows     map[string]int // what was made beside Piedmont
 	outputs  []*lockedBuffer
 	*process
@@ -173,24 +196,25 @@ func newFederation(t *testing.T) *federation {
 	for mount, at := range map[string]string{"legacy": f.hive.URI, "cloud": f.glue, "old": f.rest.uri} {
 		f.lines[mount], through[mount] = newLine(t, at)
 	}
+	zerolog.SetGlobalLevel(zerolog.Disabled) // the lines' own log
 	f.operator = freeAddress(t)
 	s3 := `s3: {endpoint: "` + f.weed.S3 + `", region: us-east-1, path_style: true, access_key_id: admin, secret_access_key: adminsecret}`
 	hive := `hive: {uris: ["` + through["legacy"] + `"], timeout: ` + mountTimeout.String() + `}, storage: [lake, disk]`
-	f.config = writeFile(t, filepath.Join(t.TempDir(), "piedmont.yaml"), `
-operator: `+f.operator+`
+	f.config = `
+operator: ` + f.operator + `
 storage:
-  - {name: lake, location: "s3://lake/", `+s3+`}
-  - {name: warehouse, location: "s3://warehouse/", `+s3+`}
-  - {name: disk, location: "file://`+f.files+`/", local: {}}
+  - {name: lake, location: "s3://lake/", ` + s3 + `}
+  - {name: warehouse, location: "s3://warehouse/", ` + s3 + `}
+  - {name: disk, location: "file://` + f.files + `/", local: {}}
 mounts:
   - {at: "", native: {id: main, warehouse: "s3://lake/own/"}, storage: [lake, warehouse, disk]}
-  - {at: legacy, `+hive+`}
-  - {at: remembered, `+hive+`, fresh_for: `+freshFor.String()+`}
-  - {at: cloud, glue: {region: eu-west-1, endpoint: "`+through["cloud"]+`", access_key_id: AKIDFEDERATED, secret_access_key: glue-secret-of-the-tests,
-     calls_per_second: 1000, timeout: `+mountTimeout.String()+`}, storage: [lake, disk]}
-  - {at: old, rest: {uri: "`+through["old"]+`", warehouse: warehouse, credential: "admin:adminsecret", timeout: `+mountTimeout.String()+`}, storage: [warehouse]}
-`)
-	f.process = start(t, f.config, t.TempDir())
+  - {at: legacy, ` + hive + `}
+  - {at: remembered, ` + hive + `, fresh_for: ` + freshFor.String() + `}
+  - {at: cloud, glue: {region: eu-west-1, endpoint: "` + through["cloud"] + `", access_key_id: AKIDFEDERATED, secret_access_key: glue-secret-of-the-tests,
+     calls_per_second: 1000, timeout: ` + mountTimeout.String() + `}, storage: [lake, disk]}
+  - {at: old, rest: {uri: "` + through["old"] + `", warehouse: warehouse, credential: "admin:adminsecret", timeout: ` + mountTimeout.String() + `}, storage: [warehouse]}
+`
+	f.process = start(t, writeFile(t, filepath.Join(t.TempDir(), "piedmont.yaml"), f.config), t.TempDir())
 	f.outputs = append(f.outputs, f.out)
 	f.admin = f.key()
 	return f
@@ -265,6 +289,9 @@ func TestFederated(t *testing.T) {
 	t.Run("Freshness", f.testFreshness)
 	t.Run("Appends", f.testAppends)
 	t.Run("Move", f.testMove)
+	t.Run("Faults", f.testFaults)
+	t.Run("UnreachableAtStart", f.testUnreachableAtStart)
+	t.Run("Hang", f.testHang)
 	f.checkSecrets()
 }
 
