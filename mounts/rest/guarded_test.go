@@ -225,6 +225,8 @@ func TestBoundAndQueue(t *testing.T) {
 	require.NoError(t, c.Health(t.Context()))
 	var under, most atomic.Int64
 	release := make(chan struct{})
+	let := sync.OnceFunc(func() { close(release) })
+	defer time.AfterFunc(20*time.Second, let).Stop() // so that it fails where there is no bound
 	u.intercept(func(http.ResponseWriter, *http.Request) bool {
 		n := under.Add(1)
 		for {
@@ -251,7 +253,7 @@ func TestBoundAndQueue(t *testing.T) {
 	require.Equal(t, 2, s.UnderWay)
 	require.Equal(t, 3, s.Waiting)
 	require.Eventually(t, func() bool { return under.Load() == 2 }, 5*time.Second, time.Millisecond)
-	close(release)
+	let()
 	for range 5 {
 		require.Contains(t, []mounts.Kind{mounts.NoSuchTable, mounts.Unavailable}, <-kinds)
 	}
