@@ -56,16 +56,25 @@ func fallenOut(documents []*metadata.Document) []string {
 	return dropped
 }
 
-// isShared says whether the table lies where it does under other names too, or perhaps: the
-// files that one needs no more may be what the other points to.
+// isShared says whether the table's files are another's too, or perhaps: of another name that
+// lies where it does, also a dropped one that can be restored, or of the catalog that it was
+// registered from. The files that this one needs no more may be what the other points to.
 func (c *Catalog) isShared(ctx context.Context, d *metadata.Document) bool {
 	l, err := vend.ParseLocation(d.Location())
 	if err != nil {
 		return true
 	}
-	records, err := c.registry.Scan(ctx, at(kindLocation, l.String()), "", 2)
+	live, err := c.registry.Scan(ctx, at(kindLocation, l.String()), "", 2)
+	var left []Record
+	var adopted bool
+	if err == nil {
+		left, err = c.registry.Scan(ctx, at(kindLeft, l.String()), "", 1)
+	}
+	if err == nil {
+		_, adopted, err = c.registry.Get(ctx, adoptedKey(d.UUID()))
+	}
 	if err != nil {
 		c.log.WarnContext(ctx, "old metadata files stay", "location", d.Location(), "error", err)
 	}
-	return err != nil || len(records) != 1
+	return err != nil || len(live) != 1 || len(left) > 0 || adopted
 }

@@ -3,10 +3,9 @@ package native_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,32 +74,59 @@ func TestOldMetadataFilesGoBehindATransaction(t *testing.T) {
 	require.Len(t, w.metadataFiles(), 3)
 }
 
-// TestOldMetadataFilesOfOthersStay: of a table with two names, and what lies in other
-// folders, as the files a table was registered from may.
+// TestOldMetadataFilesOfOthersStay: of a table with two names, a dropped one among them, of
+// one that was registered from a file, and what lies in other folders.
 func TestOldMetadataFilesOfOthersStay(t *testing.T) {
-	w := newWorld(t)
-	w.expiring("true")
-	first, _ := w.load(w.main, "ns.u")
-	require.NoError(t, w.register("ns.again", first.MetadataLocation, false))
-	for i := range 5 {
-		w.commit("ns.u", fmt.Sprint(i))
+	for name, change := range map[string]func(w *world, first string){
+		"two names":       func(w *world, first string) { require.NoError(t, w.register("ns.again", first, false)) },
+		"registered over": func(w *world, first string) { require.NoError(t, w.register("ns.u", first, true)) },
+		"registered, moved": func(w *world, first string) {
+			require.NoError(t, w.register("ns.again", first, false))
+			_, err := w.main.CommitTable(t.Context(), mounts.Caller{}, id("ns.again"),
+				fmt.Appendf(nil, `{"updates":[{"action":"set-location","location":%q}]}`, w.storageRoot()+"/main/moved"))
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.expiring("true")
+			first, _ := w.load(w.main, "ns.u")
+			change(w, first.MetadataLocation)
+			for i := range 5 {
+				w.commit("ns.u", fmt.Sprint(i))
+			}
+			require.Len(t, w.metadataFiles(), 6)
+		})
 	}
-	require.Len(t, w.metadataFiles(), 6)
-	w.load(w.main, "ns.again")
-
-	w = newWorld(t)
-	w.expiring("true")
-	first, _ = w.load(w.main, "ns.u")
-	elsewhere := strings.Replace(first.MetadataLocation, "/metadata/", "/elsewhere/", 1)
-	require.NoError(t, os.MkdirAll(strings.TrimPrefix(path.Dir(elsewhere), "file:"), 0o700))
-	require.NoError(t, os.Rename(strings.TrimPrefix(first.MetadataLocation, "file://"), strings.TrimPrefix(elsewhere, "file://")))
-	require.NoError(t, w.register("ns.u", elsewhere, true))
-	for i := range 5 {
-		w.commit("ns.u", fmt.Sprint(i))
-	}
-	files := w.metadataFiles()
-	require.Len(t, files, 4, "%v", files)
-	require.Contains(t, files, elsewhere)
+	t.Run("other folder", func(t *testing.T) {
+		w := newWorld(t)
+		w.expiring("true")
+		first, d := w.load(w.main, "ns.u")
+		_, err := w.main.CommitTable(t.Context(), mounts.Caller{}, id("ns.u"), setPropertyBody("write.metadata.path", d.Location+"/elsewhere"))
+		require.NoError(t, err)
+		for i := range 5 {
+			w.commit("ns.u", fmt.Sprint(i))
+		}
+		files := w.metadataFiles()
+		require.Len(t, files, 4, "%v", files)
+		require.Contains(t, files, first.MetadataLocation)
+	})
+	t.Run("a dropped name", func(t *testing.T) {
+		w := newWorld(t)
+		c, _ := w.undropping(time.Hour)
+		w.expiring("true")
+		w.drop(c, "ns.u", false)
+		_, err := c.RestoreTable(t.Context(), id("ns.u"), "", id("ns.v"))
+		require.NoError(t, err)
+		first, _ := w.load(c, "ns.v")
+		require.NoError(t, w.register("ns.u", first.MetadataLocation, false))
+		w.drop(c, "ns.v", false)
+		for i := range 5 {
+			w.commit("ns.u", fmt.Sprint(i))
+		}
+		_, err = c.RestoreTable(t.Context(), id("ns.v"), "", id("ns.v"))
+		require.NoError(t, err)
+	})
 }
 
 // TestOldMetadataFilesThatCantBeDeletedHarmNobody.
