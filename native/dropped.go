@@ -22,6 +22,8 @@ const (
 	Purged DroppedState = "purged"
 	// Kept: a purge was asked for, but no file was removed, for Report.Reason.
 	Kept DroppedState = "kept"
+	// Damaged: its record can't be read, so nothing is done for it.
+	Damaged DroppedState = "damaged"
 )
 
 // Dropped is a dropped table of which something is still known.
@@ -79,12 +81,17 @@ func (c *Catalog) decodeDropped(r Record) (droppedTable, error) {
 	if err != nil {
 		return droppedTable{}, err
 	}
+	name, _, err := droppedName(r)
+	return droppedTable{dropped: d, record: r, pointer: p, name: name}, err
+}
+
+// droppedName is what the key of a record says.
+func droppedName(r Record) (name mounts.Identifier, object string, err error) {
 	parts := strings.Split(string(r.Key[len(kindDropped):]), nul) // id, namespace, name, object
 	if len(parts) != 4 {
-		return droppedTable{}, damaged(r, errDroppedKey)
+		return name, "", damaged(r, errDroppedKey)
 	}
-	name := mounts.Namespace(strings.Split(parts[1], mounts.Separator)).Table(parts[2])
-	return droppedTable{dropped: d, record: r, pointer: p, name: name}, nil
+	return mounts.Namespace(strings.Split(parts[1], mounts.Separator)).Table(parts[2]), parts[3], nil
 }
 
 var errDroppedKey = &mounts.Error{Kind: mounts.Internal, Detail: "the key of a dropped table has other than four parts"}
@@ -164,9 +171,15 @@ func (c *Catalog) ListDropped(ctx context.Context, p mounts.Page) (list []Droppe
 		return nil, "", unavailable("list dropped tables", "", err)
 	}
 	for _, r := range records {
-		d, err := c.decodeDropped(r)
+		name, object, err := droppedName(r)
 		if err != nil {
 			return nil, "", err
+		}
+		d, err := c.decodeDropped(r)
+		if err != nil {
+			c.log.WarnContext(ctx, "a dropped table's record can't be read", "table", name.String(), "error", err)
+			list = append(list, Dropped{ID: object, Name: name, State: Damaged})
+			continue
 		}
 		list = append(list, d.public())
 	}

@@ -285,3 +285,28 @@ func TestDroppedTablesOfABackup(t *testing.T) {
 		require.NotContains(t, "deq", key[:1], "left: %q", key)
 	}
 }
+
+// TestRestoreBesideWhatItAllowed: a place property that leads around another table was
+// allowed to the table while it lived.
+func TestRestoreBesideWhatItAllowed(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.undropping(time.Hour)
+	_, err := c.CommitTable(t.Context(), mounts.Caller{}, id("ns.t"), setPropertyBody("write.data.path", w.storageRoot()+"/main/shared"))
+	require.NoError(t, err)
+	w.create(c, "ns.u", w.storageRoot()+"/main/shared/u")
+	w.drop(c, "ns.t", false)
+	_, err = c.RestoreTable(t.Context(), id("ns.t"), "", id("ns.t"))
+	require.NoError(t, err)
+}
+
+// TestRegisterBehindAPurge: a file that is gone makes no table, also where it is remembered.
+func TestRegisterBehindAPurge(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.undropping(0)
+	w.filled(c, "ns.f")
+	table, _ := w.load(c, "ns.f")
+	w.drop(c, "ns.f", true)
+	require.NoError(t, c.Tend(t.Context()))
+	_, err := c.RegisterTable(t.Context(), mounts.Caller{}, id("ns.f"), mounts.RegisterRequest{MetadataLocation: table.MetadataLocation})
+	require.True(t, mounts.Is(err, mounts.NotFound), err)
+}

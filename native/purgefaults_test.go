@@ -212,4 +212,8 @@ func TestDamagedRecordOfADrop(t *testing.T) {
 	require.Error(t, c.Tend(t.Context()))
 	require.Equal(t, others[:1], w.below(location))
 	require.NoError(t, c.Tend(t.Context()))
+	list := w.dropped(c)
+	require.Len(t, list, 2)
+	require.Equal(t, native.Purged, list[0].State)
+	require.Equal(t, native.Dropped{ID: list[1].ID, Name: id("ns.t"), State: native.Damaged}, list[1])
 }

@@ -44,7 +44,7 @@ func adopting(d *metadata.Document) Change { return put(adoptedKey(d.UUID()), ni
 // foreign reads a metadata file that somebody else wrote. One that no commit could build
 // on is refused at once.
 func (c *Catalog) foreign(ctx context.Context, profile *vend.Profile, l vend.Location) (*cache.Document, *metadata.Document, error) {
-	raw, err := c.document(ctx, profile, l)
+	raw, err := vend.ReadDocument(ctx, nil, profile, l) // what is remembered of it may be gone
 	if err != nil {
 		return nil, nil, registerError(err)
 	}

@@ -30,7 +30,7 @@ func (c *Catalog) RestoreTable(ctx context.Context, from mounts.Identifier, id s
 		if err != nil {
 			return err
 		}
-		if err := c.checkNewPlaces(ctx, op, document, nil, ""); err != nil {
+		if _, err := c.checkPlaces(document); err != nil { // its neighbors it had before
 			return err
 		}
 		s, err := c.returning(ctx, op, d, to)

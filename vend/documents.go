@@ -31,12 +31,12 @@ func NewDocuments(maxBytes int64) *Documents {
 // UUID. Others are read anew each time.
 func IsImmutable(l Location) bool { return cache.Immutable(l.String()) }
 
-// ReadDocument reads a metadata document through the cache; callers who ask for one file at
-// the same time share the reading. Errors are those of Files.Read, and an Internal
+// ReadDocument reads a metadata document through the cache, or, where that is nil, from the
+// storage itself; callers who ask a cache for one file at the same time share the reading. Errors are those of Files.Read, and an Internal
 // *mounts.Error for a file that isn't exactly one JSON object, or that gives one unpacked.
 func ReadDocument(ctx context.Context, documents *Documents, p *Profile, l Location) (*cache.Document, error) {
 	read := func(ctx context.Context) (*cache.Document, error) { return readDocument(ctx, p, l) }
-	if !IsImmutable(l) {
+	if documents == nil || !IsImmutable(l) {
 		return read(ctx)
 	}
 	return documents.Do(ctx, DocumentKey{Profile: p.Name, Location: l.String()}, read)

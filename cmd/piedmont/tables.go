@@ -134,11 +134,18 @@ func printDropped(w io.Writer, table *tabwriter.Writer, number int, d droppedLin
 	return err
 }
 
-func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "?"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
 
 // describeDropped says what became of a dropped table and what will.
 func describeDropped(d native.Dropped) string {
 	switch {
+	case d.State == native.Damaged:
+		return "its record in the registry is damaged"
 	case d.State == native.Restorable && d.Purge:
 		return "restorable until " + moment(d.RestorableUntil) + ", then purged"
 	case d.State == native.Restorable:
