@@ -97,7 +97,7 @@ stage-hive:
 stage-federated:
 	.ci/install weed moto pyiceberg-hive hive2 hive3 hive4
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/federated
-	PIEDMONT_BIN=$(bin)/piedmont .ci/moto run $(PIEDMONT_TEST_CACHE)/run/federated go test -v -count=1 -tags e2e -run '^TestFederated' -parallel 4 -timeout 5m ./cmd/piedmont/e2e
+	PIEDMONT_BIN=$(bin)/piedmont .ci/moto run $(PIEDMONT_TEST_CACHE)/run/federated go test -v -count=1 -tags e2e -run '^TestFederated' -skip '^TestFederatedEngines$$' -parallel 4 -timeout 5m ./cmd/piedmont/e2e
 
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^(TestEngines|TestFederated.*|TestHistories.*)$$' -timeout 10m ./cmd/piedmont/e2e
@@ -109,10 +109,12 @@ histories := PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -run '^T
 stage-histories:
 	$(histories) -timeout 4m ./cmd/piedmont/e2e
 
-# What real engines can do, one after the other.
+# What real engines can do, one after the other, and across mounts.
 stage-engines:
-	.ci/install weed postgres engines trino spark flink
+	.ci/install weed postgres engines trino spark flink moto pyiceberg-hive hive3
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -run '^TestEngines$$' -timeout 10m ./cmd/piedmont/e2e
+	rm -rf $(PIEDMONT_TEST_CACHE)/run/engines
+	PIEDMONT_BIN=$(bin)/piedmont .ci/moto run $(PIEDMONT_TEST_CACHE)/run/engines go test -v -count=1 -tags e2e -run '^TestFederatedEngines$$' -timeout 3m ./cmd/piedmont/e2e
 
 # Iceberg's own compatibility kit over both registries, with two generations of the Java
 # client, and a transaction of the client's that loses against a competitor. Over the file
