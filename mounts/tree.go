@@ -9,8 +9,9 @@ import (
 )
 
 // apiWords can't be a mount point's path: it is also the {prefix} segment of the API's
-// paths, where these words already mean something.
-var apiWords = []string{"namespaces", "tables", "views", "transactions", "config", "oauth", "aws"}
+// paths, where these words already mean something. "aws" does too, but only before "s3/sign",
+// which is no path of a catalog's.
+var apiWords = []string{"namespaces", "tables", "views", "transactions", "config", "oauth"}
 
 // Tree is one namespace of many catalogs: an immutable snapshot of mount points. Acquire
 // it from a Holder and release it when the request has ended.

@@ -35,7 +35,7 @@ func TestNewTreeRefuses(t *testing.T) {
 			assert.Contains(t, err.Error(), c.want)
 		})
 	}
-	for _, word := range []string{"namespaces", "tables", "views", "transactions", "config", "oauth", "aws"} {
+	for _, word := range []string{"namespaces", "tables", "views", "transactions", "config", "oauth"} {
 		_, err := mounts.NewTree("piedmont", []mounts.Point{at(word, reading())})
 		require.ErrorContains(t, err, "the REST protocol uses this word")
 		_, err = mounts.NewTree("piedmont", []mounts.Point{at("x/"+word, reading())})
