@@ -3,6 +3,7 @@ package router_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ type recorded struct {
 	create       bool
 	body         string
 	base         string // the metadata file before it, empty where it is the first
+	content      []byte // of that file: tables delete their old ones
 }
 
 // replay sends all that is recorded in native/metadata/testdata/requests. Each must be
@@ -46,6 +48,10 @@ func replay(f *testing.F, g *gateway) []recorded {
 			r := recorded{
 				folder: "/v1/namespaces/ns/" + kind + "s", name: client + "-" + folder, create: strings.HasSuffix(step, "create"),
 				body: here.Replace(string(file.Data)), base: base,
+			}
+			if base != "" {
+				r.content, err = os.ReadFile(strings.TrimPrefix(base, "file://"))
+				require.NoError(f, err)
 			}
 			if r.create {
 				r.body = strings.Replace(r.body, `"name":"t"`, `"name":`+quoted(r.name), 1)
@@ -91,6 +97,9 @@ func (r recorded) target() string {
 // rewind puts the table or view back to where it was before the request.
 func (r recorded) rewind(g *gateway) {
 	g.t.Helper()
+	if r.base != "" {
+		require.NoError(g.t, os.WriteFile(strings.TrimPrefix(r.base, "file://"), r.content, 0o600))
+	}
 	switch {
 	case r.base == "" || strings.HasSuffix(r.folder, "views"): // a view can't be registered over another
 		g.do("DELETE", r.folder+"/"+r.name, "")
