@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"piedmont/mounts/guard"
 )
 
 // reduce reads a page of tables and leaves of each what a list needs; most of it is columns, of
@@ -39,7 +41,7 @@ func reduce(r io.Reader) ([]byte, error) {
 	case source.err != nil: // the connection is to blame, not the answer
 		return nil, source.err
 	case err != nil:
-		return nil, broken(notGlue, err)
+		return nil, guard.Broken(notGlue, err)
 	}
 	return json.Marshal(page)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -42,7 +43,7 @@ func (b *budget) take(ctx context.Context) error {
 	b.recover()
 	err := b.limiter.Wait(ctx)
 	if err != nil && ctx.Err() == nil {
-		return &fault{kind: mounts.Unavailable, text: "is not asked that often: the mount's calls_per_second are used up", retryAfter: time.Second, err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "is not asked that often: the mount's calls_per_second are used up", RetryAfter: time.Second, Err: err}
 	}
 	return err
 }

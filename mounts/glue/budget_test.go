@@ -107,10 +107,10 @@ func TestBudgetRefusesInVain(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := b.take(ctx)
-		var f *fault
+		var f *guard.Fault
 		require.ErrorAs(t, err, &f)
-		require.Equal(t, mounts.Unavailable, f.kind)
-		require.Equal(t, time.Second, f.retryAfter, "so that the guard doesn't try again at once")
+		require.Equal(t, mounts.Unavailable, f.Kind)
+		require.Equal(t, time.Second, f.RetryAfter, "so that the guard doesn't try again at once")
 		require.Zero(t, time.Since(began))
 		cancel()
 		require.ErrorIs(t, b.take(ctx), context.Canceled)

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/glue"
 	"github.com/aws/aws-sdk-go-v2/service/glue/types"
+
+	"piedmont/mounts/guard"
 )
 
 // place is a database in a catalog.
@@ -29,7 +31,7 @@ func call[In, Out any](ctx context.Context, s *Source, ask func(context.Context,
 	out, err := ask(ctx, in)
 	if throttled(err) {
 		if limit, lowered := s.budget.throttled(); lowered {
-			s.log.Warn("Glue throttles the mount", slog.String("mount", describe(s.name)), slog.Float64("calls_per_second", limit))
+			s.log.Warn("Glue throttles the mount", slog.String("mount", guard.Describe(s.name)), slog.Float64("calls_per_second", limit))
 		}
 	}
 	if err != nil {
@@ -56,13 +58,13 @@ func (s *Source) databases(ctx context.Context, token string, n int) ([]string, 
 	})
 	switch {
 	case absent(err): // nothing but the catalog was named
-		return nil, "", broken("does not have the catalog that the mount names", err)
+		return nil, "", guard.Broken("does not have the catalog that the mount names", err)
 	case err != nil:
 		return nil, "", err
 	case out.DatabaseList == nil:
-		return nil, "", broken(notGlue, errNoResult)
+		return nil, "", guard.Broken(notGlue, errNoResult)
 	case len(out.DatabaseList) > n && out.NextToken != nil:
-		return nil, "", broken(tooMany, nil)
+		return nil, "", guard.Broken(tooMany, nil)
 	}
 	names := make([]string, 0, len(out.DatabaseList))
 	for i := range out.DatabaseList {
@@ -79,7 +81,7 @@ func (s *Source) database(ctx context.Context, p place) (*types.Database, error)
 	case err != nil:
 		return nil, err
 	case out.Database == nil || out.Database.Name == nil:
-		return nil, broken(notGlue, errNoResult)
+		return nil, guard.Broken(notGlue, errNoResult)
 	case lower(*out.Database.Name) != lower(p.database) && out.Database.TargetDatabase == nil:
 		return nil, errOtherName
 	}
@@ -93,7 +95,7 @@ func (s *Source) table(ctx context.Context, p place, name string) (*types.Table,
 	case err != nil:
 		return nil, err
 	case out.Table == nil || out.Table.Name == nil:
-		return nil, broken(notGlue, errNoResult)
+		return nil, guard.Broken(notGlue, errNoResult)
 	case lower(*out.Table.Name) != lower(name) && out.Table.TargetTable == nil:
 		return nil, errOtherName
 	}
@@ -109,7 +111,7 @@ func (s *Source) tables(ctx context.Context, p place, want func(*types.Table) bo
 	case err != nil:
 		return nil, "", err
 	case len(out.TableList) > n && out.NextToken != nil:
-		return nil, "", broken(tooMany, nil)
+		return nil, "", guard.Broken(tooMany, nil)
 	}
 	var names []string
 	for i := range out.TableList {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // credentialTimeout bounds each question for credentials. All callers share it, so that it
@@ -50,9 +51,9 @@ func (o *Options) own(ctx context.Context) (aws.CredentialsProvider, error) {
 		return nil, fmt.Errorf("find AWS credentials: %w", err)
 	}
 	from := origin(c.Credentials)
-	o.Logger.Info("AWS credentials are the process's own", slog.String("mount", describe(o.Name)), slog.String("from", from))
+	o.Logger.Info("AWS credentials are the process's own", slog.String("mount", guard.Describe(o.Name)), slog.String("from", from))
 	return &provider{c.Credentials, func(err error) error {
-		return &fault{kind: mounts.Unavailable, text: "could not be asked: no AWS credentials could be had from " + from, err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: no AWS credentials could be had from " + from, Err: err}
 	}}, nil
 }
 
@@ -94,7 +95,7 @@ type provider struct {
 // it is.
 func (p *provider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := p.CredentialsProvider.Retrieve(ctx)
-	var f *fault
+	var f *guard.Fault
 	if err == nil || ctx.Err() != nil || errors.As(err, &f) {
 		return c, err
 	}
@@ -105,11 +106,11 @@ func (p *provider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 func explainRole(err error) error {
 	switch {
 	case throttled(err):
-		return &fault{kind: mounts.Unavailable, text: "could not be asked: STS takes no more requests right now", retryAfter: retryAfter(err), err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: STS takes no more requests right now", RetryAfter: retryAfter(err), Err: err}
 	case among(deniedCodes, codeOf(err)):
-		return &fault{kind: mounts.Unavailable, text: "could not be asked: the mount's credential may not assume the role", err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: the mount's credential may not assume the role", Err: err}
 	case codeOf(err) != "" && statusOf(err) < 500:
-		return &fault{kind: mounts.Unavailable, text: "could not be asked: STS does not accept the mount's credential", err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: STS does not accept the mount's credential", Err: err}
 	}
-	return &fault{kind: mounts.Unavailable, text: "could not be asked: STS did not give the role's credentials", err: err}
+	return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: STS did not give the role's credentials", Err: err}
 }

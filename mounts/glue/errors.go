@@ -15,32 +15,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
-
-// fault is a failure whose kind is known where it happens. text follows "The catalog
-// behind mount 'x' " in what a client sees, and may hold {name}.
-type fault struct {
-	kind       mounts.Kind
-	text       string
-	retryAfter time.Duration // 0 where nobody said how long to wait
-	err        error
-}
-
-// Error is for the log.
-func (f *fault) Error() string {
-	if f.err == nil {
-		return f.text
-	}
-	return f.text + ": " + f.err.Error()
-}
-
-// Unwrap gives the cause.
-func (f *fault) Unwrap() error { return f.err }
-
-// broken is an answer that Glue should not give.
-func broken(text string, cause error) error {
-	return &fault{kind: mounts.BadGateway, text: text, err: cause}
-}
 
 // What several answers mean.
 const (
@@ -98,7 +74,7 @@ func says(err error, words string) bool {
 // absent says whether Glue itself said that what was asked for isn't there. A fault around it
 // is about something else, like a role, whatever its code.
 func absent(err error) bool {
-	var f *fault
+	var f *guard.Fault
 	if errors.As(err, &f) {
 		return false
 	}
@@ -108,13 +84,13 @@ func absent(err error) bool {
 
 // denied says whether Glue or Lake Formation refused the mount's credential this object.
 func denied(err error) bool {
-	var f *fault
+	var f *guard.Fault
 	return !errors.As(err, &f) && among(deniedCodes, codeOf(err))
 }
 
 // throttled says whether Glue had too many questions, which it says by HTTP status 400 too.
 func throttled(err error) bool {
-	var f *fault
+	var f *guard.Fault
 	if err == nil || errors.As(err, &f) {
 		return false
 	}
@@ -135,52 +111,52 @@ func (s *Source) fail(op, name string, err error) error {
 	}
 	f := classify(name, err)
 	return &mounts.Error{
-		Kind: f.kind, Op: op, Name: name, Detail: "The catalog behind " + describe(s.name) + " " + f.text, Err: err, RetryAfter: f.retryAfter,
+		Kind: f.Kind, Op: op, Name: name, Detail: "The catalog behind " + guard.Describe(s.name) + " " + f.Text, Err: err, RetryAfter: f.RetryAfter,
 	}
 }
 
-func classify(name string, err error) fault {
-	var f *fault
+func classify(name string, err error) guard.Fault {
+	var f *guard.Fault
 	var timeout net.Error
 	switch {
 	case errors.As(err, &f):
 		return *f
 	case errors.Is(err, context.Canceled):
-		return fault{kind: mounts.Unavailable, text: "was not waited for: the request was given up"}
+		return guard.Fault{Kind: mounts.Unavailable, Text: "was not waited for: the request was given up"}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fault{kind: mounts.Timeout, text: "did not answer in time"}
+		return guard.Fault{Kind: mounts.Timeout, Text: "did not answer in time"}
 	case throttled(err):
-		return fault{kind: mounts.Unavailable, text: "takes no more requests right now", retryAfter: retryAfter(err)}
+		return guard.Fault{Kind: mounts.Unavailable, Text: "takes no more requests right now", RetryAfter: retryAfter(err)}
 	case statusOf(err) == 0:
-		return fault{kind: mounts.Unavailable, text: "can't be reached right now"}
+		return guard.Fault{Kind: mounts.Unavailable, Text: "can't be reached right now"}
 	}
 	return classifyAnswer(name, err)
 }
 
 // classifyAnswer reads an error that was answered, first by its code and then by its status.
-func classifyAnswer(name string, err error) fault {
+func classifyAnswer(name string, err error) guard.Fault {
 	code, status := codeOf(err), statusOf(err)
 	switch {
 	case among(deniedCodes, code):
-		return fault{kind: mounts.Forbidden, text: refusal(name, err)}
+		return guard.Fault{Kind: mounts.Forbidden, Text: refusal(name, err)}
 	case among(credentialCodes, code):
-		return fault{kind: mounts.Unavailable, text: noCredential}
+		return guard.Fault{Kind: mounts.Unavailable, Text: noCredential}
 	case among(inputCodes, code):
-		return fault{kind: mounts.BadRequest, text: "does not accept the name or the page token"}
+		return guard.Fault{Kind: mounts.BadRequest, Text: "does not accept the name or the page token"}
 	case code == "OperationTimeoutException":
-		return fault{kind: mounts.Timeout, text: "did not answer in time: an operation inside it took too long"}
+		return guard.Fault{Kind: mounts.Timeout, Text: "did not answer in time: an operation inside it took too long"}
 	case code == "FederationSourceException" || code == "FederationSourceRetryableException":
-		return fault{kind: mounts.Unavailable, text: "federates {name} from another source, which failed"}
+		return guard.Fault{Kind: mounts.Unavailable, Text: "federates {name} from another source, which failed"}
 	case code == "GlueEncryptionException":
-		return fault{kind: mounts.Unavailable, text: "can't decrypt its entries: the key is gone, or the mount's credential may not use it"}
+		return guard.Fault{Kind: mounts.Unavailable, Text: "can't decrypt its entries: the key is gone, or the mount's credential may not use it"}
 	case among(internalCodes, code), status >= 500:
-		return fault{kind: mounts.Unavailable, text: failed}
+		return guard.Fault{Kind: mounts.Unavailable, Text: failed}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden && code != "":
-		return fault{kind: mounts.Unavailable, text: noCredential}
+		return guard.Fault{Kind: mounts.Unavailable, Text: noCredential}
 	case status >= 300 && status < 400:
-		return fault{kind: mounts.BadGateway, text: "answered with a redirect, which is not followed"}
+		return guard.Fault{Kind: mounts.BadGateway, Text: "answered with a redirect, which is not followed"}
 	}
-	return fault{kind: mounts.BadGateway, text: notGlue}
+	return guard.Fault{Kind: mounts.BadGateway, Text: notGlue}
 }
 
 // refusal says who refused what.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/metastore"
 )
 
@@ -237,9 +238,9 @@ func FuzzReduce(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		body, err := reduce(strings.NewReader(string(text)))
 		if err != nil {
-			var broken *fault
+			var broken *guard.Fault
 			require.True(t, errors.As(err, &broken), "%T", err)
-			require.Equal(t, mounts.BadGateway, broken.kind)
+			require.Equal(t, mounts.BadGateway, broken.Kind)
 			return
 		}
 		again, err := reduce(strings.NewReader(string(body)))

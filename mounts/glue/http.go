@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"piedmont/cache/rawjson"
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -95,7 +96,7 @@ func checked(target string, r io.Reader, limit int64) ([]byte, error) {
 
 func notJSON(err error) error {
 	if err != nil {
-		return broken(notGlue, err)
+		return guard.Broken(notGlue, err)
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func notJSON(err error) error {
 func unread(r *io.LimitedReader, err error) error {
 	switch {
 	case r.N <= 0:
-		return broken("gave an answer that is too large", errTooLarge)
+		return guard.Broken("gave an answer that is too large", errTooLarge)
 	case err != nil:
 		return fmt.Errorf("read an answer: %w", err)
 	}

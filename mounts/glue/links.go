@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/glue/types"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // Resource links of Lake Formation. Glue follows them itself where the credential may read the
@@ -33,7 +34,7 @@ func (s *Source) target(ctx context.Context, database string) (*place, error) {
 	case err != nil:
 		return nil, err
 	case next.TargetDatabase != nil:
-		return nil, broken("has a resource link to another resource link as {name}, which is not followed", nil)
+		return nil, guard.Broken("has a resource link to another resource link as {name}, which is not followed", nil)
 	}
 	return p, nil
 }
@@ -51,7 +52,7 @@ func (s *Source) follow(ctx context.Context, link *types.TableIdentifier) (*type
 	case absent(err):
 		return nil, nil
 	case err == nil && t.TargetTable != nil:
-		return nil, broken("has a resource link to another resource link as {name}, which is not followed", nil)
+		return nil, guard.Broken("has a resource link to another resource link as {name}, which is not followed", nil)
 	}
 	return t, err
 }
@@ -59,14 +60,14 @@ func (s *Source) follow(ctx context.Context, link *types.TableIdentifier) (*type
 // reachable says whether a target is in the Region that is asked.
 func (s *Source) reachable(region *string, database string) error {
 	if r := aws.ToString(region); r != "" && r != s.region {
-		return &fault{kind: mounts.Unavailable, text: "has a resource link into another Region as {name}, which Glue did not follow"}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "has a resource link into another Region as {name}, which Glue did not follow"}
 	}
 	if database == "" {
-		return broken(notGlue, errNoResult)
+		return guard.Broken(notGlue, errNoResult)
 	}
 	return nil
 }
 
 func notShared(what string, err error) error {
-	return &fault{kind: mounts.Unavailable, text: "has a resource link as {name}, to a " + what + " that the mount's credential may not read", err: err}
+	return &guard.Fault{Kind: mounts.Unavailable, Text: "has a resource link as {name}, to a " + what + " that the mount's credential may not read", Err: err}
 }

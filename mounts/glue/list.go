@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/glue/types"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/metastore"
 )
 
@@ -57,7 +58,7 @@ func fill(token string, size int, ask func(token string, n int) ([]string, strin
 			return nil, "", err
 		}
 		if next != "" && next == token {
-			return nil, "", broken("gave a list that does not end", nil)
+			return nil, "", guard.Broken("gave a list that does not end", nil)
 		}
 		names, token = append(names, found...), next
 		left := size - len(names)
@@ -133,7 +134,7 @@ func (s *Source) linked(ctx context.Context, op, database string, err error, wan
 	case missing != nil:
 		return nil, "", s.missing(ctx, op, database, mounts.NoSuchNamespace, missing)
 	case target == nil && err != nil:
-		return nil, "", s.fail(op, database, &fault{kind: mounts.Unavailable, text: "has {name}, but not its tables: it may just have been made", err: err})
+		return nil, "", s.fail(op, database, &guard.Fault{Kind: mounts.Unavailable, Text: "has {name}, but not its tables: it may just have been made", Err: err})
 	case target == nil && token != "": // it was a link when the token was made
 		return nil, "", errToken(op)
 	case target == nil:

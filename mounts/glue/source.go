@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/glue"
 
+	"piedmont/mounts/guard"
 	"piedmont/mounts/metastore"
 )
 
@@ -32,12 +33,12 @@ var _ metastore.Source = (*Source)(nil)
 // the network. The error holds no secret.
 func NewSource(ctx context.Context, o Options) (*Source, error) {
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
+		return nil, fmt.Errorf("%s: %w", guard.Describe(o.Name), err)
 	}
 	pool := newPool()
 	provider, err := o.credentials(ctx, newWeb(pool, credentialTimeout))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
+		return nil, fmt.Errorf("%s: %w", guard.Describe(o.Name), err)
 	}
 	options := glue.Options{
 		Region: o.Region, Credentials: provider,
@@ -52,14 +53,6 @@ func NewSource(ctx context.Context, o Options) (*Source, error) {
 		name: o.Name, region: o.Region, catalog: o.CatalogID, client: glue.New(options), pool: pool,
 		budget: newBudget(o.CallsPerSecond), log: o.Logger,
 	}, nil
-}
-
-// describe is how messages call the mount.
-func describe(name string) string {
-	if name == "" {
-		return "the root mount"
-	}
-	return "mount '" + name + "'"
 }
 
 // Close closes the connections.

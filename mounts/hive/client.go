@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	hms "github.com/beltran/gohive/hive_metastore"
+
+	"piedmont/mounts/guard"
 )
 
 // The most bytes of one answer.
@@ -55,7 +57,7 @@ func some[T any](result *T, err error) (*T, error) {
 func call[T any](ctx context.Context, c *session, question func(context.Context) (T, error)) (answer T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = broken("gave an answer that no metastore gives", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			err = guard.Broken("gave an answer that no metastore gives", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
 	answer, err = question(ctx)

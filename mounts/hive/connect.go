@@ -12,6 +12,8 @@ import (
 
 	"github.com/apache/thrift/lib/go/thrift"
 	hms "github.com/beltran/gohive/hive_metastore"
+
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -113,7 +115,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 
 // explainDial: a connection that was closed because the time was over fails by that.
 func explainDial(ctx context.Context, err error) error {
-	var f *fault
+	var f *guard.Fault
 	if ctx.Err() != nil && !errors.As(err, &f) {
 		return fmt.Errorf("connect to the metastore: %w (%w)", ctx.Err(), err)
 	}

@@ -13,31 +13,8 @@ import (
 	hms "github.com/beltran/gohive/hive_metastore"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
-
-// fault is a failure whose kind is known where it happens. text follows "The catalog
-// behind mount 'x' " in what a client sees.
-type fault struct {
-	kind mounts.Kind
-	text string
-	err  error
-}
-
-// Error is for the log.
-func (f *fault) Error() string {
-	if f.err == nil {
-		return f.text
-	}
-	return f.text + ": " + f.err.Error()
-}
-
-// Unwrap gives the cause.
-func (f *fault) Unwrap() error { return f.err }
-
-// broken is an answer that no metastore should give.
-func broken(text string, cause error) error {
-	return &fault{kind: mounts.BadGateway, text: text, err: cause}
-}
 
 var (
 	errNoResult  = errors.New("an answer without a result")
@@ -65,7 +42,7 @@ func unknownMethod(err error) bool {
 
 // absent says whether the metastore itself said that what was asked for isn't there.
 func absent(err error) bool {
-	var f *fault
+	var f *guard.Fault
 	var object *hms.NoSuchObjectException
 	var database *hms.UnknownDBException
 	return !errors.As(err, &f) && (errors.As(err, &object) || errors.As(err, &database) || errors.Is(err, errOtherName))
@@ -77,7 +54,7 @@ func absent(err error) bool {
 func doubted(name string, err error) error {
 	var e *hms.NoSuchObjectException
 	if errors.As(err, &e) && strings.Contains(e.Message, name+": ") {
-		return &fault{kind: mounts.Unavailable, text: "failed", err: err}
+		return &guard.Fault{Kind: mounts.Unavailable, Text: "failed", Err: err}
 	}
 	return err
 }
@@ -100,10 +77,10 @@ func (s *Source) fail(op, name string, absence mounts.Kind, err error) error {
 }
 
 func classify(err error) (mounts.Kind, string) {
-	var f *fault
+	var f *guard.Fault
 	switch {
 	case errors.As(err, &f):
-		return f.kind, f.text
+		return f.Kind, f.Text
 	case errors.Is(err, context.Canceled):
 		return mounts.Unavailable, "was not waited for: the request was given up"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -124,11 +101,11 @@ func (c *session) ended(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("ask the metastore: %w (%w)", ctx.Err(), err)
 	case errors.Is(below, errTooLarge):
-		return broken("gave an answer that is too large", err)
+		return guard.Broken("gave an answer that is too large", err)
 	case below != nil:
 		return fmt.Errorf("ask the metastore: %w", below)
 	}
-	return broken("gave an answer that no metastore gives", err)
+	return guard.Broken("gave an answer that no metastore gives", err)
 }
 
 // timedOut says whether a read ended by the connection's own deadline.

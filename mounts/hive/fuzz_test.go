@@ -11,6 +11,8 @@ import (
 
 	"github.com/apache/thrift/lib/go/thrift"
 	hms "github.com/beltran/gohive/hive_metastore"
+
+	"piedmont/mounts/guard"
 )
 
 // FuzzAnswer reads any bytes for a table, a database and names.
@@ -42,7 +44,7 @@ func FuzzAnswer(f *testing.F) {
 			if err == nil || said(err) {
 				continue
 			}
-			var known *fault
+			var known *guard.Fault
 			if c.transport.fault == nil && !errors.As(err, &known) {
 				t.Fatalf("an error without a name: %v", err)
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -81,14 +82,14 @@ func (w *web) send(ctx context.Context, message []byte, limit int64) (io.Reader,
 
 // refusal is what a status that isn't 200 means.
 func refusal(status int) error {
-	f := &fault{kind: mounts.BadGateway, text: "gave an answer that no metastore gives", err: fmt.Errorf("HTTP status %d", status)}
+	f := &guard.Fault{Kind: mounts.BadGateway, Text: "gave an answer that no metastore gives", Err: fmt.Errorf("HTTP status %d", status)}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		f.kind, f.text = mounts.Unavailable, "does not accept the mount's credential"
+		f.Kind, f.Text = mounts.Unavailable, "does not accept the mount's credential"
 	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout:
-		f.kind, f.text = mounts.Timeout, "did not answer in time"
+		f.Kind, f.Text = mounts.Timeout, "did not answer in time"
 	case status >= 500 || status == http.StatusTooManyRequests:
-		f.kind, f.text = mounts.Unavailable, "failed"
+		f.Kind, f.Text = mounts.Unavailable, "failed"
 	}
 	return f
 }

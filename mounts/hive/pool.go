@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -183,7 +184,7 @@ func (at *endpoint) connect(ctx context.Context, left int) (*session, error) {
 	defer cancel()
 	c, err := at.dial(within)
 	if err != nil && ctx.Err() == nil && within.Err() != nil {
-		return nil, &fault{kind: mounts.Timeout, text: "did not answer in time", err: err}
+		return nil, &guard.Fault{Kind: mounts.Timeout, Text: "did not answer in time", Err: err}
 	}
 	return c, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // mechanism is a SASL mechanism without a security layer of its own: what is written
@@ -64,16 +65,16 @@ func negotiate(conn io.ReadWriter, m mechanism) error {
 		switch state {
 		case saslComplete:
 			if !done {
-				return broken("ended the authentication before its time", nil)
+				return guard.Broken("ended the authentication before its time", nil)
 			}
 			return nil
 		case saslBad:
-			return &fault{kind: mounts.Unavailable, text: "does not accept the mount's credential", err: fmt.Errorf("SASL: %q", clip(body))}
+			return &guard.Fault{Kind: mounts.Unavailable, Text: "does not accept the mount's credential", Err: fmt.Errorf("SASL: %q", clip(body))}
 		case saslError:
-			return &fault{kind: mounts.Unavailable, text: "does not authenticate in the way that the mount does", err: fmt.Errorf("SASL: %q", clip(body))}
+			return &guard.Fault{Kind: mounts.Unavailable, Text: "does not authenticate in the way that the mount does", Err: fmt.Errorf("SASL: %q", clip(body))}
 		case saslOK:
 		default:
-			return broken("gave an answer that no metastore gives", fmt.Errorf("SASL state %d", state))
+			return guard.Broken("gave an answer that no metastore gives", fmt.Errorf("SASL state %d", state))
 		}
 		if response, done, err = m.step(body); err != nil {
 			return fmt.Errorf("negotiate SASL: %w", err)
@@ -102,7 +103,7 @@ func readSASL(r io.Reader) (state byte, body []byte, err error) {
 	}
 	size := binary.BigEndian.Uint32(head[1:])
 	if size > maxSASL {
-		return 0, nil, broken("gave an answer that no metastore gives", errTooLarge)
+		return 0, nil, guard.Broken("gave an answer that no metastore gives", errTooLarge)
 	}
 	body = make([]byte, size)
 	_, err = io.ReadFull(r, body)

@@ -9,6 +9,7 @@ import (
 	hms "github.com/beltran/gohive/hive_metastore"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/metastore"
 )
 
@@ -53,12 +54,7 @@ func NewSource(o Options) (*Source, error) {
 }
 
 // describe is how messages call the mount.
-func describe(name string) string {
-	if name == "" {
-		return "the root mount (" + kind + ")"
-	}
-	return "mount '" + name + "' (" + kind + ")"
-}
+func describe(name string) string { return guard.Describe(name) + " (" + kind + ")" }
 
 // Close closes the connections.
 func (s *Source) Close() error {
@@ -96,11 +92,11 @@ func (s *Source) ready(ctx context.Context) error {
 	})
 	switch {
 	case unknownMethod(err):
-		return broken("is older than Hive 3 and has no catalogs, but the mount names one", err)
+		return guard.Broken("is older than Hive 3 and has no catalogs, but the mount names one", err)
 	case err != nil:
 		return err
 	case !slices.Contains(r.Names, s.catalog):
-		return broken("does not have the catalog that the mount names", nil)
+		return guard.Broken("does not have the catalog that the mount names", nil)
 	}
 	s.known.Store(true)
 	return nil

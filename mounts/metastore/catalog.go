@@ -119,12 +119,7 @@ func (o *Options) fill() error {
 }
 
 // describe is how messages call the mount.
-func describe(name, kind string) string {
-	if name == "" {
-		return "the root mount (" + kind + ")"
-	}
-	return "mount '" + name + "' (" + kind + ")"
-}
+func describe(name, kind string) string { return guard.Describe(name) + " (" + kind + ")" }
 
 // Canonical makes a name lower case, as metastores do. The long s has no other lower case than
 // itself, but a database behind a metastore may take it for an s.

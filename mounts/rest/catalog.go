@@ -48,7 +48,7 @@ var (
 func New(o Options) (*Catalog, error) {
 	base, err := o.check()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
+		return nil, fmt.Errorf("%s: %w", guard.Describe(o.Name), err)
 	}
 	c := &Catalog{
 		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, freshFor: o.FreshFor,
@@ -60,14 +60,6 @@ func New(o Options) (*Catalog, error) {
 	}
 	c.client.auth = o.authorizer(c.client, base)
 	return c, nil
-}
-
-// describe is how messages call the mount.
-func describe(name string) string {
-	if name == "" {
-		return "the root mount"
-	}
-	return "mount '" + name + "'"
 }
 
 // Close gives back idle connections. What the shared cache holds of the mount ages out.

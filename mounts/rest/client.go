@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"piedmont/mounts/guard"
 )
 
 const (
@@ -69,7 +71,7 @@ type answer struct {
 }
 
 // ask sends a question and reads the answer whole. Other statuses are a *statusError,
-// answers that aren't to be believed a *fault.
+// answers that aren't to be believed a *guard.Fault.
 func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 	resp, err := c.send(ctx, q)
 	if err != nil {
@@ -185,7 +187,7 @@ var errTooLarge = errors.New("more bytes than the bound")
 // what was announced.
 func read(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
-		return nil, broken("gave an answer that is too large", errTooLarge)
+		return nil, guard.Broken("gave an answer that is too large", errTooLarge)
 	}
 	var b bytes.Buffer
 	if n := resp.ContentLength; n > 0 {
@@ -194,7 +196,7 @@ func read(resp *http.Response, limit int64) ([]byte, error) {
 	n, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case n > limit:
-		return nil, broken("gave an answer that is too large", errTooLarge)
+		return nil, guard.Broken("gave an answer that is too large", errTooLarge)
 	case err == nil:
 		return b.Bytes(), nil
 	}
@@ -202,5 +204,5 @@ func read(resp *http.Response, limit int64) ([]byte, error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
 		return nil, fmt.Errorf("read the upstream's answer: %w", err)
 	}
-	return nil, broken("broke its answer off", err)
+	return nil, guard.Broken("broke its answer off", err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"piedmont/cache/rawjson"
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // The endpoints that we use, as configurations advertise them.
@@ -64,13 +65,13 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 	switch {
 	case ok && refused.typ != "" && (refused.status == http.StatusNotFound || refused.status == http.StatusBadRequest):
 		// The types differ: Polaris says NotFoundException, and 400 where none was named.
-		return nil, &fault{kind: mounts.Unavailable, text: "does not know the warehouse that the mount names", err: err}
+		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: "does not know the warehouse that the mount names", Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("get the configuration: %w", err)
 	}
 	s, err := parseConfig(got.body, c.base)
 	if err != nil {
-		return nil, broken("gave an answer that is no configuration", err)
+		return nil, guard.Broken("gave an answer that is no configuration", err)
 	}
 	for _, what := range s.ignored {
 		c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", what)
@@ -91,7 +92,7 @@ func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error)
 	return s, err
 }
 
-var errNotOffered = &fault{ours: true, kind: mounts.Unsupported, text: "does not offer this operation"}
+var errNotOffered = &guard.Fault{Ours: true, Kind: mounts.Unsupported, Text: "does not offer this operation"}
 
 // loads is nil where the upstream may be asked for that.
 func (s *settings) loads(o object) error {
@@ -106,7 +107,7 @@ func (s *settings) loads(o object) error {
 	return nil
 }
 
-var errMarks = &fault{ours: true, kind: mounts.BadRequest, text: "does not take the name for one: it holds a character that means something else there"}
+var errMarks = &guard.Fault{Ours: true, Kind: mounts.BadRequest, Text: "does not take the name for one: it holds a character that means something else there"}
 
 // parseConfig reads a CatalogConfig. Keys that we don't use may have any value.
 func parseConfig(body []byte, base *url.URL) (*settings, error) {

@@ -13,6 +13,7 @@ import (
 	"piedmont/cache"
 	"piedmont/cache/rawjson"
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // The types of 404 that are an absence. The second of a table is what Java catalogs say
@@ -92,7 +93,7 @@ func (c *Catalog) failObject(op string, o object, err error) error {
 	case absent(err, typeNoFile):
 		return &mounts.Error{
 			Kind: mounts.NotFound, Op: op, Name: name,
-			Detail: "The metadata file of {name} is gone: the catalog behind " + describe(c.name) + " can't find it", Err: err,
+			Detail: "The metadata file of {name} is gone: the catalog behind " + guard.Describe(c.name) + " can't find it", Err: err,
 		}
 	}
 	return c.fail(op, name, err)
@@ -103,31 +104,6 @@ func (c *Catalog) failObject(op string, o object, err error) error {
 func untypedMissing(err error) bool {
 	s, ok := err.(*statusError) //nolint:errorlint // as absent
 	return ok && s.status == http.StatusNotFound && s.typ == ""
-}
-
-// fault is a failure whose kind is known where it happens. text follows "The catalog
-// behind mount 'x' " in what a client sees.
-type fault struct {
-	kind mounts.Kind
-	text string
-	err  error
-	ours bool // we refused: the upstream did nothing wrong
-}
-
-// Error is for the log.
-func (f *fault) Error() string {
-	if f.err == nil {
-		return f.text
-	}
-	return f.text + ": " + f.err.Error()
-}
-
-// Unwrap gives the cause.
-func (f *fault) Unwrap() error { return f.err }
-
-// broken is an answer that no catalog should give.
-func broken(text string, cause error) error {
-	return &fault{kind: mounts.BadGateway, text: text, err: cause}
 }
 
 // fail is the error of an operation on an object: nil stays nil, an error of the guard keeps
@@ -142,7 +118,7 @@ func (c *Catalog) fail(op, name string, err error) error {
 		return &named
 	}
 	kind, text := classify(err)
-	e := &mounts.Error{Kind: kind, Op: op, Name: name, Detail: about("The catalog behind "+describe(c.name)+" "+text, name), Err: err}
+	e := &mounts.Error{Kind: kind, Op: op, Name: name, Detail: about("The catalog behind "+guard.Describe(c.name)+" "+text, name), Err: err}
 	if s := (*statusError)(nil); errors.As(err, &s) {
 		e.RetryAfter = s.retryAfter
 	}
@@ -158,7 +134,7 @@ func about(detail, name string) string {
 }
 
 func classify(err error) (mounts.Kind, string) {
-	var f *fault
+	var f *guard.Fault
 	var s *statusError
 	var timeout net.Error
 	var panicked *cache.PanicError
@@ -166,7 +142,7 @@ func classify(err error) (mounts.Kind, string) {
 	case errors.As(err, &panicked):
 		return mounts.Internal, "could not be asked: a fault in this server"
 	case errors.As(err, &f):
-		return f.kind, f.text
+		return f.Kind, f.Text
 	case errors.As(err, &s):
 		return s.classify()
 	case errors.Is(err, context.Canceled):

@@ -35,9 +35,9 @@ func judge(err error) *mounts.Error {
 	kind, _ := classify(err)
 	e := &mounts.Error{Kind: kind, Err: err}
 	var s *statusError
-	var f *fault
+	var f *guard.Fault
 	switch {
-	case errors.As(err, &f) && f.ours || errors.Is(err, errNoViews):
+	case errors.As(err, &f) && f.Ours || errors.Is(err, errNoViews):
 		e.Kind = mounts.Internal // it says nothing of how the upstream is
 	case absent(err, typeNoTable, typeNoIcebergTable, typeNoView, typeNoNamespace, typeNoFile) || errors.Is(err, errOtherName):
 		e.Kind = mounts.NotFound

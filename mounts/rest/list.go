@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // ListNamespaces lists the direct children of a namespace, a page of the upstream's at a
@@ -38,7 +39,7 @@ func listed[T any](ctx context.Context, c *Catalog, op string, n mounts.Namespac
 			return l, err
 		}
 		if l.next, err = at.next(l.next); err != nil {
-			err = broken("gave a list that does not end", err)
+			err = guard.Broken("gave a list that does not end", err)
 		}
 		return l, err
 	})
@@ -68,7 +69,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 	for _, e := range elements {
 		n, err := parseLevels(e)
 		if err != nil {
-			return l, broken("gave an answer that is no list of namespaces", err)
+			return l, guard.Broken("gave an answer that is no list of namespaces", err)
 		}
 		if len(n) != len(parent)+1 || !n.HasPrefix(parent) {
 			continue // SeaweedFS 4.48 lists nested ones at the top level too
@@ -84,7 +85,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 
 // errParent: in ?parent= the separator isn't escaped, so that the upstream would list
 // another namespace, or say that there is none.
-var errParent = &fault{ours: true, kind: mounts.BadGateway, text: "can't list what is in a namespace whose name holds its separator of levels"}
+var errParent = &guard.Fault{Ours: true, Kind: mounts.BadGateway, Text: "can't list what is in a namespace whose name holds its separator of levels"}
 
 // ListTables lists the tables of a namespace, as ListNamespaces does. The root holds none.
 func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
@@ -113,7 +114,7 @@ func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespa
 	for _, e := range elements {
 		id, err := parseIdentifier(e)
 		if err != nil {
-			return l, broken("gave an answer that is no list of names", err)
+			return l, guard.Broken("gave an answer that is no list of names", err)
 		}
 		if !id.Namespace.Equal(n) {
 			continue
@@ -139,7 +140,7 @@ func (c *Catalog) list(ctx context.Context, s *settings, n mounts.Namespace, p m
 	}
 	elements, next, err := parseList(got.body, key)
 	if err != nil {
-		return nil, "", broken("gave an answer that is no list of "+key, err)
+		return nil, "", guard.Broken("gave an answer that is no list of "+key, err)
 	}
 	if len(elements) == 0 && p.Token == "" && next == "" && !n.IsRoot() && s.offers[loadNamespace] {
 		_, err = c.properties(ctx, s, n)
@@ -191,7 +192,7 @@ func (c *Catalog) namespace(ctx context.Context, s *settings, n mounts.Namespace
 	}
 	found, properties, err := parseNamespace(got.body)
 	if err != nil {
-		return nil, broken("gave an answer that is no namespace", err)
+		return nil, guard.Broken("gave an answer that is no namespace", err)
 	}
 	if !found.Equal(n) {
 		return nil, errOtherName
@@ -204,7 +205,7 @@ func (c *Catalog) namespace(ctx context.Context, s *settings, n mounts.Namespace
 var errOtherName = errors.New("the upstream has a namespace of another name there")
 
 // errTwoNames: perhaps they are two, but nobody can tell.
-var errTwoNames = &fault{ours: true, kind: mounts.BadGateway, text: "has that namespace and one whose levels are the parts of its name, and may not tell them apart"}
+var errTwoNames = &guard.Fault{Ours: true, Kind: mounts.BadGateway, Text: "has that namespace and one whose levels are the parts of its name, and may not tell them apart"}
 
 // certain makes sure that what is read is in the namespace that was authorized. It costs two
 // questions where a name invites to read another.
@@ -220,7 +221,7 @@ func (c *Catalog) certain(ctx context.Context, s *settings, n mounts.Namespace) 
 }
 
 // errUncertain: what the upstream would read there can't be found out.
-var errUncertain = &fault{ours: true, kind: mounts.Unsupported, text: "can't be asked for a name with a dot or its separator of levels: it does not offer to look at namespaces"}
+var errUncertain = &guard.Fault{Ours: true, Kind: mounts.Unsupported, Text: "can't be asked for a name with a dot or its separator of levels: it does not offer to look at namespaces"}
 
 // noticed forgets the configuration after a 404 that isn't a catalog's: the prefix may
 // have changed, so the next call asks anew.

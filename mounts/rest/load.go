@@ -10,6 +10,7 @@ import (
 
 	"piedmont/cache"
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // Documents keeps the tables and views that mounts loaded last.
@@ -79,7 +80,7 @@ func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Iden
 	t.Metadata = func(context.Context) (mounts.Document, error) {
 		reduced, err := e.document.Refs() // of an upstream that knows no modes, too
 		if err != nil {
-			return nil, c.fail(op, id.String(), broken("gave a document whose snapshots can't be read", err))
+			return nil, c.fail(op, id.String(), guard.Broken("gave a document whose snapshots can't be read", err))
 		}
 		return reduced, nil
 	}
@@ -212,7 +213,7 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, o object) (*Entry, 
 	e := known
 	if !got.unchanged {
 		if e, err = newEntry(got, known); err != nil {
-			return nil, broken("gave an answer that is no "+o.noun(), err)
+			return nil, guard.Broken("gave an answer that is no "+o.noun(), err)
 		}
 	}
 	if e == known && c.freshFor <= 0 {

@@ -13,6 +13,7 @@ import (
 	"piedmont/cache"
 	"piedmont/cache/rawjson"
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // oauth gets tokens by the client_credentials grant (RFC 6749, 4.4), as Iceberg's clients
@@ -88,7 +89,7 @@ func (a *oauth) fetch(ctx context.Context) (*token, error) {
 	}
 	t, err := parseToken(got.body, sent)
 	if err != nil {
-		return nil, broken("gave an answer that is no token", err)
+		return nil, guard.Broken("gave an answer that is no token", err)
 	}
 	return t, nil
 }
@@ -145,5 +146,5 @@ func parseToken(body []byte, sent time.Time) (*token, error) {
 
 // unavailableCredential is the error where a credential of our own can't be had.
 func unavailableCredential(cause error) error {
-	return &fault{kind: mounts.Unavailable, text: "can't be asked: the mount's credential is not available", err: cause}
+	return &guard.Fault{Kind: mounts.Unavailable, Text: "can't be asked: the mount's credential is not available", Err: cause}
 }

@@ -96,7 +96,7 @@ func (o *Options) check() (*url.URL, error) {
 	if o.Guard.Concurrency <= 0 {
 		o.Guard.Concurrency = defaultConcurrency
 	}
-	o.Guard.Name, o.Guard.Timeout = describe(o.Name), o.Timeout
+	o.Guard.Name, o.Guard.Timeout = guard.Describe(o.Name), o.Timeout
 	if o.MaxResponseBytes == 0 || o.MaxResponseBytes > maxLoad {
 		o.MaxResponseBytes = maxLoad
 	}
