@@ -137,7 +137,7 @@ func (c *Catalog) claim(ctx context.Context, d *droppedTable) (lost bool, err er
 	next := d.dropped
 	next.State, next.Due, next.Tries = Purging, c.now().UTC().Add(purgeLease), d.Tries+1
 	var changes []Change
-	if left := c.placeKey(kindLeft, d.pointer); left != "" {
+	if left := d.left(c); left != "" {
 		changes = append(changes, remove(left))
 	}
 	err = c.advance(ctx, d, next, changes...)
