@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"piedmont/authz"
 	"piedmont/configs"
 )
@@ -86,4 +88,29 @@ func typeOf(action string) authz.Type {
 		return authz.Table
 	}
 	return authz.Namespace
+}
+
+// TestReadmeCommands: every command line of ours in the READMEs is one that this binary takes.
+func TestReadmeCommands(t *testing.T) {
+	found := 0
+	for _, name := range []string{"../../README.md", "../../configs/README.md"} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(text, -1) {
+			for _, line := range strings.Split(string(block[1]), "\n") {
+				line, _, _ = strings.Cut(line, "#")
+				args := strings.Fields(line)
+				if len(args) < 2 || args[0] != "piedmont" {
+					continue
+				}
+				found++
+				cmd, rest, err := command().Find(args[1:])
+				require.NoError(t, err, line)
+				require.True(t, cmd.HasParent(), line)
+				require.NoError(t, cmd.ParseFlags(rest), line)
+				require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, found, 5)
 }
