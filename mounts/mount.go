@@ -14,6 +14,9 @@ type Caller struct {
 	Groups []string
 	// Receipt is the client's Idempotency-Key on a mutation; nil without one.
 	Receipt *Receipt
+	// NoCache asks for what the source says now, where the mount might else answer from memory
+	// (see Table.Asked).
+	NoCache bool
 }
 
 // Page asks for one page of a list. The zero Page is the first page of the mount's own
@@ -38,9 +41,6 @@ const (
 // LoadOptions is what a load asks besides the name.
 type LoadOptions struct {
 	Snapshots Snapshots
-	// NoCache asks for what the source says now, where the mount might else answer from memory
-	// (see Table.Asked).
-	NoCache bool
 }
 
 // Document is an immutable metadata document. Its slices must not be changed.

@@ -141,7 +141,10 @@ func TestNoCache(t *testing.T) {
 	} {
 		for query, snapshots := range map[string]mounts.Snapshots{"": mounts.SnapshotsAll, "?snapshots=all": mounts.SnapshotsAll, "?snapshots=refs": mounts.SnapshotsRefs} {
 			g.do("GET", "/v1/namespaces/legacy%1Fdb1/tables/t1"+query, "", header).ok()
-			require.Equal(t, mounts.LoadOptions{Snapshots: snapshots, NoCache: want}, g.legacy.loaded, "%s %s", header, query)
+			require.Equal(t, mounts.LoadOptions{Snapshots: snapshots}, g.legacy.loaded, query)
+			require.Equal(t, want, g.legacy.noCache, "%s %s", header, query)
 		}
+		require.Equal(t, 204, g.do("HEAD", "/v1/namespaces/legacy%1Fdb1/tables/t1", "", header).Code)
+		require.Equal(t, want, g.legacy.noCache, "HEAD, %s", header)
 	}
 }

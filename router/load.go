@@ -46,7 +46,7 @@ func (rt *Router) setAge(w http.ResponseWriter, t *mounts.Table) {
 }
 
 func loadOptions(r *http.Request) (mounts.LoadOptions, error) {
-	o := mounts.LoadOptions{NoCache: noCache(r.Header.Values("Cache-Control"))}
+	var o mounts.LoadOptions
 	if r.URL.RawQuery == "" {
 		return o, nil
 	}

@@ -31,6 +31,7 @@ func (rt *Router) operation(op operation) http.HandlerFunc {
 				return err
 			}
 			c.identity = id
+			c.identity.Caller.NoCache = noCache(r.Header["Cache-Control"])
 			if c.tree = rt.trees.Acquire(); c.tree == nil {
 				return &mounts.Error{Kind: mounts.Unavailable, Op: op.id, Detail: "The server is stopping"}
 			}

@@ -19,6 +19,7 @@ type source struct {
 	sick       error                        // what every call answers
 	asked      time.Time                    // when it was asked for tables it answers from memory
 	loaded     mounts.LoadOptions           // of the last load
+	noCache    bool                         // of the last load or look whether a table exists
 	calls      []string
 	closed     bool
 }
@@ -98,12 +99,12 @@ func (s *source) ListTables(_ context.Context, _ mounts.Caller, n mounts.Namespa
 	return tables, "", s.known(n)
 }
 
-func (s *source) LoadTable(_ context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
+func (s *source) LoadTable(_ context.Context, c mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
 	if err := s.called("LoadTable"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	s.loaded = o
+	s.loaded, s.noCache = o, c.NoCache
 	s.mu.Unlock()
 	text, ok := s.tables[id.String()]
 	if !ok {
@@ -121,10 +122,13 @@ func (s *source) LoadTable(_ context.Context, _ mounts.Caller, id mounts.Identif
 	}, nil
 }
 
-func (s *source) TableExists(_ context.Context, _ mounts.Caller, id mounts.Identifier) error {
+func (s *source) TableExists(_ context.Context, c mounts.Caller, id mounts.Identifier) error {
 	if err := s.called("TableExists"); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.noCache = c.NoCache
+	s.mu.Unlock()
 	if _, ok := s.tables[id.String()]; !ok {
 		return &mounts.Error{Kind: mounts.NoSuchTable, Name: id.String()}
 	}

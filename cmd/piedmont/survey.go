@@ -86,7 +86,7 @@ func newDeepCheck(c configs.Config, flags deepFlags, report *reporter, stderr io
 // run surveys the mounts, which answered to their probes so.
 func (d *deepCheck) run(ctx context.Context, points []mounts.Point, answers []error, registry *probedRegistry) (err error) {
 	o := survey.Options{
-		Caller: mounts.Caller{Principal: adminPrincipal}, CallsPerSecond: d.flags.calls, Progress: &survey.Progress{}, Now: time.Now,
+		Caller: mounts.Caller{Principal: adminPrincipal, NoCache: true}, CallsPerSecond: d.flags.calls, Progress: &survey.Progress{}, Now: time.Now,
 	}
 	for i := range points {
 		if d.flags.one && d.mounts[i].At != d.flags.mount {

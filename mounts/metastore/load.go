@@ -9,39 +9,38 @@ import (
 // LoadTable asks the source for the table's pointer, unless FreshFor lets an earlier answer
 // do. Beside Mount's errors it is Unsupported for a table whose metadata lies under no storage
 // profile of the mount, and NotFound for one of which the metastore doesn't say where that is.
-func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
-	return c.load(ctx, "loadTable", id, Table, o)
+func (c *Catalog) LoadTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
+	return c.load(ctx, "loadTable", id, Table, o.Snapshots, caller.NoCache)
 }
 
 // LoadView is LoadTable for views.
-func (c *Catalog) LoadView(ctx context.Context, _ mounts.Caller, id mounts.Identifier) (*mounts.View, error) {
-	t, err := c.load(ctx, "loadView", id, View, mounts.LoadOptions{})
+func (c *Catalog) LoadView(ctx context.Context, caller mounts.Caller, id mounts.Identifier) (*mounts.View, error) {
+	t, err := c.load(ctx, "loadView", id, View, mounts.SnapshotsAll, caller.NoCache)
 	return (*mounts.View)(t), err
 }
 
 // TableExists asks for the pointer only: a table exists also where its metadata can't be read.
-func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
-	_, err := c.pointer(ctx, "tableExists", id, Table, false)
+func (c *Catalog) TableExists(ctx context.Context, caller mounts.Caller, id mounts.Identifier) error {
+	_, err := c.pointer(ctx, "tableExists", id, Table, caller.NoCache)
 	return err
 }
 
 // ViewExists is TableExists for views.
-func (c *Catalog) ViewExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
-	_, err := c.pointer(ctx, "viewExists", id, View, false)
+func (c *Catalog) ViewExists(ctx context.Context, caller mounts.Caller, id mounts.Identifier) error {
+	_, err := c.pointer(ctx, "viewExists", id, View, caller.NoCache)
 	return err
 }
 
-func (c *Catalog) load(ctx context.Context, op string, id mounts.Identifier, kind Kind, o mounts.LoadOptions) (*mounts.Table, error) {
+func (c *Catalog) load(ctx context.Context, op string, id mounts.Identifier, kind Kind, s mounts.Snapshots, now bool) (*mounts.Table, error) {
 	began := c.now()
-	p, err := c.pointer(ctx, op, id, kind, o.NoCache)
+	p, err := c.pointer(ctx, op, id, kind, now)
 	if err != nil {
 		return nil, err
 	}
 	f := file{c: c, op: op, id: id, location: p.location, remembered: p.asked.Before(began)}
-	t, err := f.open(ctx, o.Snapshots)
-	if mounts.Is(err, mounts.NotFound) && f.remembered && !o.NoCache { // the pointer may have moved on
-		o.NoCache = true
-		return c.load(ctx, op, id, kind, o)
+	t, err := f.open(ctx, s)
+	if mounts.Is(err, mounts.NotFound) && f.remembered && !now { // the pointer may have moved on
+		return c.load(ctx, op, id, kind, s, true)
 	}
 	if err != nil {
 		return nil, err

@@ -214,6 +214,9 @@ func TestEachLoadAsks(t *testing.T) {
 	})
 }
 
+// now is a caller who wants nothing from memory.
+var now = mounts.Caller{Principal: mounttest.Caller.Principal, NoCache: true}
+
 func TestFreshFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := withTable(t, func(w *world) { w.options.FreshFor = time.Minute })
@@ -228,7 +231,7 @@ func TestFreshFor(t *testing.T) {
 		require.NoError(t, w.TableExists(t.Context(), mounttest.Caller, table))
 		require.Equal(t, 1, w.source.Count("Object"))
 
-		anew, err := w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+		anew, err := w.LoadTable(t.Context(), now, table, mounts.LoadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, moved, anew.MetadataLocation)
 		require.Zero(t, anew.Asked)
@@ -240,6 +243,11 @@ func TestFreshFor(t *testing.T) {
 		again, _ = load(t, w, table)
 		require.Zero(t, again.Asked)
 		require.Equal(t, 3, w.source.Count("Object"))
+		require.NoError(t, w.TableExists(t.Context(), now, table))
+		_, err = w.LoadView(t.Context(), now, table)
+		require.True(t, mounts.Is(err, mounts.NoSuchView))
+		require.True(t, mounts.Is(w.ViewExists(t.Context(), now, table), mounts.NoSuchView))
+		require.Equal(t, 6, w.source.Count("Object"), "none of these was answered from memory")
 	})
 }
 
@@ -285,7 +293,7 @@ func TestLateAnswer(t *testing.T) {
 		wg.Go(func() { load(t, w, table) })
 		time.Sleep(time.Second)
 		moved := w.write(t, table, 2)
-		anew, err := w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+		anew, err := w.LoadTable(t.Context(), now, table, mounts.LoadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, moved, anew.MetadataLocation)
 		wg.Wait()
@@ -331,7 +339,7 @@ func TestRememberedFileIsGone(t *testing.T) {
 
 			require.NoError(t, w.profile.Files.Delete(t.Context(), location(t, moved)))
 			for range 2 { // surely gone is only what the metastore points to now
-				got, err = w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+				got, err = w.LoadTable(t.Context(), now, table, mounts.LoadOptions{})
 				require.NoError(t, err)
 				_, err = got.Metadata(t.Context())
 				require.Equal(t, mounts.NotFound, checkError(t, err))

@@ -62,14 +62,14 @@ func NewDocuments(maxBytes int64) *Documents {
 // With the tag of what is known already the answer is mostly a 304. The document is at
 // hand then. Beside Mount's errors it is BadGateway for an answer that is no table, and
 // Unavailable or Timeout where the upstream didn't answer or refused our credential.
-func (c *Catalog) LoadTable(ctx context.Context, _ mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
+func (c *Catalog) LoadTable(ctx context.Context, caller mounts.Caller, id mounts.Identifier, o mounts.LoadOptions) (*mounts.Table, error) {
 	const op = "loadTable"
 	began := c.now()
 	what := object{id: id, form: whole}
 	if o.Snapshots == mounts.SnapshotsRefs {
 		what.form = c.refsForm(id)
 	}
-	e, err := c.entry(ctx, op, what, o.NoCache)
+	e, err := c.entry(ctx, op, what, caller.NoCache)
 	if err != nil {
 		return nil, c.failObject(op, what, err)
 	}
@@ -114,17 +114,17 @@ func (c *Catalog) table(e *Entry, began time.Time) *mounts.Table {
 // TableExists asks by HEAD where the upstream offers it. A 404 to that has no body, so a
 // load says whether the table or the route is missing. A table exists also where its
 // metadata file is gone.
-func (c *Catalog) TableExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
-	return c.exists(ctx, "tableExists", object{id: id, form: whole}, tableExists)
+func (c *Catalog) TableExists(ctx context.Context, caller mounts.Caller, id mounts.Identifier) error {
+	return c.exists(ctx, caller, "tableExists", object{id: id, form: whole}, tableExists)
 }
 
-func (c *Catalog) exists(ctx context.Context, op string, o object, endpoint string) error {
+func (c *Catalog) exists(ctx context.Context, caller mounts.Caller, op string, o object, endpoint string) error {
 	found, err := guarded(ctx, c, op, o.id.String(), func(ctx context.Context) (bool, error) { return c.head(ctx, o, endpoint) })
 	if found {
 		return nil
 	}
 	if err == nil {
-		_, err = c.entry(ctx, op, o, false)
+		_, err = c.entry(ctx, op, o, caller.NoCache)
 	}
 	if absent(err, typeNoFile) {
 		return nil

@@ -275,13 +275,16 @@ func TestFreshFor(t *testing.T) {
 	require.Equal(t, 3, u.count("GET table"))
 }
 
+// now is a caller who wants nothing from memory.
+var now = mounts.Caller{Principal: mounttest.Caller.Principal, NoCache: true}
+
 // Who wants nothing from memory gets what the upstream says now, and others get that too.
 func TestNoCache(t *testing.T) {
 	u := withTable(t)
 	c := u.mount(func(o *rest.Options) { o.FreshFor = time.Minute })
 	load(t, c, table)
 	changed := u.write(table, 2)
-	anew, err := c.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{NoCache: true})
+	anew, err := c.LoadTable(t.Context(), now, table, mounts.LoadOptions{})
 	require.NoError(t, err)
 	require.Zero(t, anew.Asked)
 	require.Equal(t, changed.location, anew.MetadataLocation)
@@ -289,6 +292,15 @@ func TestNoCache(t *testing.T) {
 	require.NotZero(t, remembered.Asked)
 	require.Equal(t, changed.location, remembered.MetadataLocation)
 	require.Equal(t, 2, u.count("GET table"))
+
+	view, _ := loadView(t, c, aView)
+	moved := u.writeView(aView, 2)
+	known, _ := loadView(t, c, aView)
+	require.Equal(t, view.MetadataLocation, known.MetadataLocation)
+	asked, err := c.LoadView(t.Context(), now, aView)
+	require.NoError(t, err)
+	require.Zero(t, asked.Asked)
+	require.Equal(t, moved.location, asked.MetadataLocation)
 }
 
 // With FreshFor one question refreshes for all who ask meanwhile.

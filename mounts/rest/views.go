@@ -39,11 +39,11 @@ func (c *Catalog) views(ctx context.Context, n mounts.Namespace, p mounts.Page) 
 }
 
 // LoadView is LoadTable for views. An upstream that has none isn't asked.
-func (c *Catalog) LoadView(ctx context.Context, _ mounts.Caller, id mounts.Identifier) (*mounts.View, error) {
+func (c *Catalog) LoadView(ctx context.Context, caller mounts.Caller, id mounts.Identifier) (*mounts.View, error) {
 	const op = "loadView"
 	began := c.now()
 	what := object{id: id, form: view}
-	e, err := c.entry(ctx, op, what, false)
+	e, err := c.entry(ctx, op, what, caller.NoCache)
 	if err != nil {
 		return nil, c.failObject(op, what, err)
 	}
@@ -51,8 +51,8 @@ func (c *Catalog) LoadView(ctx context.Context, _ mounts.Caller, id mounts.Ident
 }
 
 // ViewExists is TableExists for views.
-func (c *Catalog) ViewExists(ctx context.Context, _ mounts.Caller, id mounts.Identifier) error {
-	return c.exists(ctx, "viewExists", object{id: id, form: view}, viewExists)
+func (c *Catalog) ViewExists(ctx context.Context, caller mounts.Caller, id mounts.Identifier) error {
+	return c.exists(ctx, caller, "viewExists", object{id: id, form: view}, viewExists)
 }
 
 // aboutViews turns the error of a question about views into errNoViews where a silent

@@ -52,7 +52,7 @@ func (j job) pointer(ctx context.Context) (t *mounts.Table, v verdict, err error
 	w := j.in.w
 	err = w.catalog.ask(ctx, func(ctx context.Context) (err error) {
 		if !j.view {
-			t, err = w.point.Mount.LoadTable(ctx, w.r.o.Caller, j.id, mounts.LoadOptions{NoCache: true})
+			t, err = w.point.Mount.LoadTable(ctx, w.r.o.Caller, j.id, mounts.LoadOptions{})
 			return err
 		}
 		view, err := w.point.Mount.(mounts.ViewReader).LoadView(ctx, w.r.o.Caller, j.id) //nolint:forcetypeassert // it listed views

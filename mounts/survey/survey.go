@@ -25,7 +25,7 @@ type Mount struct {
 // Options are what a survey needs. Mounts, Caller and Now are required.
 type Options struct {
 	Mounts []Mount
-	// Caller is who asks. It should be one who sees everything.
+	// Caller is who asks. It should be one who sees everything, and nothing from memory.
 	Caller mounts.Caller
 	// Window is how far back writers are told; 0 means 30 days.
 	Window time.Duration
