@@ -22,13 +22,6 @@ import (
 
 const backupWriters = 8
 
-// runCommand runs a piedmont command that may fail.
-func runCommand(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	out, err := exec.Command(binary(t), args...).CombinedOutput()
-	return string(out), err
-}
-
 // diskConfig is a configuration of one catalog on the local disk, whatever the data directory
 // is, with a key. more is the registry.
 func diskConfig(t *testing.T, dir, more string) (config, key string) {
@@ -221,7 +214,7 @@ func largeBackup(t *testing.T, config, dir string, namespaces int) string {
 // buffers: much smaller than the part, which is many commits.
 func killRestore(t *testing.T, config, data string, part []byte) {
 	t.Helper()
-	cmd := exec.Command(binary(t), "restore", "--config", config, "--data", data, "--input", "-")
+	cmd, _ := newCommand(t, "restore", "--config", config, "--data", data, "--input", "-")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -288,11 +281,10 @@ func TestBackupToAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	cmd := exec.Command(binary(t), "backup", "--config", config, "--data", p.data, "--output", "-")
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = full, &said
-	if err := cmd.Run(); err == nil || !strings.Contains(said.String(), "no space left") {
-		t.Errorf("backup to a full disk: %v, %s", err, said.String())
+	cmd, said := newCommand(t, "backup", "--config", config, "--data", p.data, "--output", "-")
+	cmd.Stdout = full
+	if err := cmd.Run(); err == nil || !strings.Contains(said.out.String(), "no space left") {
+		t.Errorf("backup to a full disk: %v, %s", err, said.out)
 	}
 }
 
@@ -317,7 +309,9 @@ func TestReadmeBackup(t *testing.T) {
 	cmd := exec.Command("sh", "-e", "-c", block(t, []byte(section), "sh"))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out := watch(t, "the README's backup", config, "").out
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	p.stop()

@@ -4,20 +4,9 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
-
-// command runs a piedmont command to its end.
-func command(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(binary(t), args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("piedmont %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
 
 // TestDroppedTables: what a real client wrote to a real S3 comes back whole, and goes whole.
 func TestDroppedTables(t *testing.T) {

@@ -149,7 +149,6 @@ func (f *federation) testUnreachableAtStart(t *testing.T) {
 	defer heal()
 	config := strings.Replace(f.config, f.operator, freeAddress(t), 1)
 	p := start(t, writeFile(t, filepath.Join(t.TempDir(), "piedmont.yaml"), config), t.TempDir())
-	f.outputs = append(f.outputs, p.out)
 	key := p.key()
 	p.must("POST", "/v1/namespaces", key, map[string]any{"namespace": []string{"own"}})
 	p.must("POST", "/v1/namespaces/own/tables", key, simpleTable("t"))
@@ -176,7 +175,7 @@ func (f *federation) testUnreachableAtStart(t *testing.T) {
 
 // callers load tables of a mount, each its own.
 func (f *federation) callers(n int, mount string) (wait func() []reply) {
-	transport := &http.Transport{}
+	transport := overheard{&http.Transport{}}
 	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	replies := make([]reply, n)
 	var all sync.WaitGroup

@@ -107,7 +107,7 @@ func (f *federation) measure(t *testing.T, into map[string][]time.Duration) {
 	for _, table := range []string{"own.native", "cloud.web.visits", "old.shop.returns"} {
 		all.Go(func() {
 			var took []time.Duration
-			client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+			client := &http.Client{Transport: overheard{&http.Transport{}}, Timeout: time.Minute}
 			defer client.CloseIdleConnections()
 			for time.Now().Before(end) {
 				began := time.Now()

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,9 +41,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveBare(setting))
 		os.Exit(1)
 	}
+	http.DefaultClient.Transport = overheard{http.DefaultTransport.(*http.Transport)}
 	code := m.Run()
 	if sharedWeed != nil {
 		sharedWeed.stop()
+	}
+	if err := book.report(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }
@@ -91,13 +97,11 @@ func (w *weedServer) stop() { _ = exec.Command(script("weed"), "stop", w.dir).Ru
 
 // process is a running piedmont.
 type process struct {
-	t        *testing.T
-	cmd      *exec.Cmd
-	out      *lockedBuffer
-	URI      string
-	Operator string
-	data     string
-	exited   chan struct{}
+	*told
+	t      *testing.T
+	cmd    *exec.Cmd
+	URI    string
+	exited chan struct{}
 }
 
 type lockedBuffer struct {
@@ -117,6 +121,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// binary is the program under test. Who starts it by other means than newCommand, which
+// watches what it tells, does that too.
 func binary(t *testing.T) string {
 	t.Helper()
 	b := os.Getenv("PIEDMONT_BIN")
@@ -124,6 +130,39 @@ func binary(t *testing.T) string {
 		t.Fatal("PIEDMONT_BIN names no binary: run make test")
 	}
 	return b
+}
+
+// newCommand is a piedmont command to be run, and what it tells.
+func newCommand(t *testing.T, args ...string) (*exec.Cmd, *told) {
+	t.Helper()
+	given := func(flag string) string {
+		if i := slices.Index(args, flag); i >= 0 {
+			return args[i+1]
+		}
+		return ""
+	}
+	w := watch(t, "piedmont "+args[0], given("--config"), given("--data"))
+	cmd := exec.Command(binary(t), args...)
+	cmd.Stdout, cmd.Stderr = w.out, w.out
+	return cmd, w
+}
+
+// runCommand runs a piedmont command that may fail.
+func runCommand(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd, w := newCommand(t, args...)
+	err := cmd.Run()
+	return w.out.String(), err
+}
+
+// command runs a piedmont command that has to succeed.
+func command(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := runCommand(t, args...)
+	if err != nil {
+		t.Fatalf("piedmont %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
 }
 
 func freeAddress(t *testing.T) string {
@@ -153,15 +192,13 @@ func start(t *testing.T, config, data string) *process {
 // tryStart is start for a process that may not come up.
 func tryStart(t *testing.T, config, data string) (*process, error) {
 	t.Helper()
-	p := &process{t: t, out: &lockedBuffer{}, data: data, exited: make(chan struct{})}
 	address := freeAddress(t)
-	p.URI = "http://" + address
+	p := &process{t: t, URI: "http://" + address, exited: make(chan struct{})}
 	args := []string{"serve", "--listen", address, "--data", data}
 	if config != "" {
 		args = append(args, "--config", config)
 	}
-	p.cmd = exec.Command(binary(t), args...)
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd, p.told = newCommand(t, args...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -170,21 +207,33 @@ func tryStart(t *testing.T, config, data string) (*process, error) {
 		_ = p.cmd.Wait()
 		close(p.exited)
 	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		if p.running() {
+			p.showOperator()
+		}
+		p.kill()
+	})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if r, err := http.Get(p.URI + "/readyz"); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
-				return p, nil
+				return p, p.serves(address)
 			}
 		}
-		select {
-		case <-p.exited:
+		if !p.running() {
 			return nil, fmt.Errorf("piedmont ended at its start:\n%s", p.out)
-		default:
 		}
 	}
 	return nil, fmt.Errorf("piedmont isn't ready:\n%s", p.out)
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
 }
 
 func (p *process) kill() {
@@ -195,6 +244,7 @@ func (p *process) kill() {
 // stop asks it to end and waits.
 func (p *process) stop() {
 	p.t.Helper()
+	p.showOperator()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:

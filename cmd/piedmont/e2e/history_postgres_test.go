@@ -119,7 +119,7 @@ storage: [{name: disk, location: "file://`+s.disk.mount+`/wh/", local: {}}]
 mounts: [{at: "", native: {id: main, warehouse: "file://`+s.disk.mount+`/wh/"}, storage: [disk]}]
 auth: {admins: [ops], keys: [`+flow(entry)+`]}
 `))
-		s.nodes = append(s.nodes, &process{data: filepath.Join(dir, fmt.Sprint(i))})
+		s.nodes = append(s.nodes, &process{told: &told{data: filepath.Join(dir, fmt.Sprint(i))}})
 		s.restart(i)
 	}
 	t.Cleanup(func() { // before the disk goes

@@ -30,7 +30,7 @@ type site struct {
 }
 
 func newSite(t *testing.T) *site {
-	return &site{t: t, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	return &site{t: t, client: &http.Client{Transport: overheard{&http.Transport{MaxIdleConnsPerHost: 16}}}}
 }
 
 func (s *site) node(i int) *process {

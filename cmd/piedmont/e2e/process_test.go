@@ -55,16 +55,16 @@ func TestKeyFileReadableByOthersIsRefused(t *testing.T) {
 	if err := os.Chmod(filepath.Join(p.data, "admin.key"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(binary(t), "serve", "--listen", freeAddress(t), "--data", p.data).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "chmod 600") {
+	out, err := runCommand(t, "serve", "--listen", freeAddress(t), "--data", p.data)
+	if err == nil || !strings.Contains(out, "chmod 600") {
 		t.Errorf("the start went on: %v\n%s", err, out)
 	}
 }
 
 func TestSecondProcessOnTheSameData(t *testing.T) {
 	p := start(t, "", t.TempDir())
-	out, err := exec.Command(binary(t), "serve", "--listen", freeAddress(t), "--data", p.data).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "in use by process "+strconv.Itoa(p.cmd.Process.Pid)) {
+	out, err := runCommand(t, "serve", "--listen", freeAddress(t), "--data", p.data)
+	if err == nil || !strings.Contains(out, "in use by process "+strconv.Itoa(p.cmd.Process.Pid)) {
 		t.Errorf("a second process on the same data: %v\n%s", err, out)
 	}
 	p.must("GET", "/v1/config", p.key(), nil)
@@ -134,7 +134,7 @@ auth:
 }
 
 // newKey makes a key with the binary: the credential, and its entry indented for a
-// configuration.
+// configuration. It is the one command that prints a secret, and that is its purpose.
 func newKey(t *testing.T, id string) (credential, entry string) {
 	t.Helper()
 	out, err := exec.Command(binary(t), "keys", "new", "--id", id, "--group", "people").Output()
@@ -142,6 +142,9 @@ func newKey(t *testing.T, id string) (credential, entry string) {
 		t.Fatal(err)
 	}
 	credential, rest, _ := strings.Cut(string(out), "\n")
+	if err := book.keepCredential("the key "+id, credential); err != nil {
+		t.Fatal(err)
+	}
 	for _, line := range strings.Split(rest, "\n") {
 		if line != "" && !strings.HasPrefix(line, "#") {
 			entry += "    " + line + "\n"
@@ -152,12 +155,12 @@ func newKey(t *testing.T, id string) (credential, entry string) {
 
 func TestBadConfigurationNamesEverything(t *testing.T) {
 	config := writeFile(t, filepath.Join(t.TempDir(), "piedmont.yaml"), "lisen: 127.0.0.1:1\nmounts:\n  - {at: legacy, rest: {uri: nonsense}, storage: [lake]}\n")
-	out, err := exec.Command(binary(t), "check", "--config", config).CombinedOutput()
+	out, err := runCommand(t, "check", "--config", config)
 	if err == nil {
 		t.Fatal("a bad configuration was accepted")
 	}
 	for _, want := range []string{"line 1: lisen: unknown key; did you mean listen?", "mounts[0].rest.uri", "mounts[0].storage[0]"} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			t.Errorf("no word of %q:\n%s", want, out)
 		}
 	}

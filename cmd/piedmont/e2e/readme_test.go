@@ -37,7 +37,8 @@ func TestReadmeStart(t *testing.T) {
 	cmd := exec.Command("sh", "-c", serve)
 	cmd.Dir = clone
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out := &lockedBuffer{}
+	told := watch(t, "the README's start", "", filepath.Join(clone, "piedmont-data"))
+	out := told.out
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -47,6 +48,9 @@ func TestReadmeStart(t *testing.T) {
 		_ = cmd.Wait()
 	})
 	waitReady(t, "http://"+address, out)
+	if err := told.serves(address); err != nil {
+		t.Fatal(err)
+	}
 
 	script := writeFile(t, filepath.Join(clone, "snippet.py"), snippet)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

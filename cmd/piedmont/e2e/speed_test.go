@@ -138,7 +138,7 @@ func startBare(t *testing.T, url string, size int) string {
 }
 
 // speedClient has a connection for each worker.
-var speedClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: speedWorkers}, Timeout: 30 * time.Second}
+var speedClient = &http.Client{Transport: overheard{&http.Transport{MaxIdleConnsPerHost: speedWorkers}}, Timeout: 30 * time.Second}
 
 // expect sends a request that has to succeed.
 func expect(method, url, key string, body []byte) error {

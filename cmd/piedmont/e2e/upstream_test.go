@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -27,7 +30,7 @@ func recordUpstream(t *testing.T, uri string) *recorder {
 		t.Fatal(err)
 	}
 	rec := &recorder{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := &httputil.ReverseProxy{ModifyResponse: keepToken, Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.Scheme, target.Host, target.Host
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +40,25 @@ func recordUpstream(t *testing.T, uri string) *recorder {
 	t.Cleanup(server.Close)
 	rec.uri = server.URL
 	return rec
+}
+
+// keepToken: what an upstream gives for a credential is a secret as well.
+func keepToken(r *http.Response) error {
+	if !strings.HasSuffix(r.Request.URL.Path, "/v1/oauth/tokens") || r.StatusCode != http.StatusOK {
+		return nil
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	var grant struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal(text, &grant); err != nil {
+		return err
+	}
+	return book.keep("an upstream's token", grant.Token)
 }
 
 // note counts a request. Asking for a token changes nothing.
