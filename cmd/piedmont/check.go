@@ -32,8 +32,8 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Validate a configuration and probe its mounts and storage, or survey them with --deep",
 		Long: "Validate a configuration, then probe each storage profile (write, read and delete one small\n" +
-			"file) and each mount, one line each. The exit code is 1 where anything failed. It may run\n" +
-			"beside a server, whose registry it then leaves alone, and makes no key and no registry file.\n\n" + deepHelp,
+			"file) and each mount, one line each. The exit code is 1 where anything failed. Where a server has\n" +
+			"the registry's file, it asks that server what is in it. It makes no key and no registry file.\n\n" + deepHelp,
 		Example: "  piedmont check --config piedmont.yaml\n" +
 			"  piedmont check --config piedmont.yaml --deep --mount legacy --journal legacy.journal\n" +
 			"  piedmont check --config piedmont.yaml --deep --json | jq 'select(.table.state == \"broken\")'",
@@ -83,7 +83,7 @@ func check(ctx context.Context, report *reporter, c configs.Config, dir string, 
 		return errChecks
 	}
 	defer registry.release()
-	report.line("registry", registry.state, registry.check(ctx, c))
+	_ = report.probe(ctx, "registry", registry.state, func(ctx context.Context) error { return registry.check(ctx, c) }) // it is in the report
 	if err := checkMounts(ctx, report, c, registry, profiles, deep); err != nil {
 		return err
 	}
@@ -194,8 +194,8 @@ func checkAccess(c configs.Config, dir string) error {
 	return err
 }
 
-// probedRegistry is the configured registry where nobody uses it, and else an empty one
-// that stands in for it, since native mounts need one to be built.
+// probedRegistry is the configured registry, opened or asked of the server that has it. Where it
+// can't be had, an empty one stands in for it, since native mounts need one to be built.
 type probedRegistry struct {
 	native.Registry
 	state   string
@@ -213,7 +213,7 @@ func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	}
 	lock, err := lockData(c.Data)
 	if errors.Is(err, errInUse) {
-		return standIn("in use by a server" + notLookedAt)
+		return probeServer(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -225,6 +225,19 @@ func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	return &probedRegistry{Registry: registry, state: path, probed: true, release: func() {
 		_ = registry.Close() // nothing was written
 		_ = lock.release()
+	}}, nil
+}
+
+// probeServer asks the server that has the registry's file, if that answers.
+func probeServer(ctx context.Context, c configs.Config) (*probedRegistry, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	registry := openServersRegistry(c)
+	if _, err := registry.Scan(ctx, "", "", 1); err != nil {
+		return standIn("in use by a server" + notLookedAt + ": " + err.Error())
+	}
+	return &probedRegistry{Registry: registry, state: "asked of the running server", probed: true, release: func() {
+		_ = registry.Close() // nothing was written
 	}}, nil
 }
 
@@ -241,7 +254,7 @@ func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	}}, nil
 }
 
-// notLookedAt ends the state of a registry that is left alone.
+// notLookedAt is in the state of a registry that is left alone.
 const notLookedAt = ": not looked at"
 
 func standIn(state string) (*probedRegistry, error) {

@@ -36,6 +36,8 @@ func (c *control) handler() http.Handler {
 	mux.Handle("GET "+backupPath, c.handle(c.backup))
 	mux.Handle("GET "+droppedPath, c.handle(c.listDropped))
 	mux.Handle("POST "+restorePath, c.handle(c.restoreTable))
+	mux.Handle("GET "+recordPath, c.handle(c.readRecord))
+	mux.Handle("GET "+recordsPath, c.handle(c.readRecords))
 	return mux
 }
 

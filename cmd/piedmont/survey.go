@@ -29,7 +29,8 @@ const deepHelp = "With --deep it also looks through each mount that answers, as 
 	"the last 30 days; tables in each other's places. It reads each table's metadata file and no\n" +
 	"data. Who wrote is told by the snapshots that tables still have; some libraries, like PyIceberg,\n" +
 	"don't say who they are. A broken table is a finding, no failure: the exit code is 1 where a\n" +
-	"mount couldn't be looked through. Native mounts whose registry file a server has are left out.\n\n" +
+	"mount couldn't be looked through. What is in native mounts whose registry file a server has is asked\n" +
+	"of that server, which may be started anew meanwhile.\n\n" +
 	"With --journal each finding is kept in that file. After an interruption (Ctrl-C, a kill) the same\n" +
 	"command goes on where it was, and asks again what couldn't be asked. Of a journal that is complete\n" +
 	"it repeats the report: remove the file to look anew.\n\n" +
@@ -65,6 +66,8 @@ type deepCheck struct {
 	flags  deepFlags
 	report *reporter
 	stderr io.Writer
+	// patience is how long a mount may not answer before it is given up; 0 means the survey's.
+	patience time.Duration
 }
 
 // newDeepCheck fails where the flags name no mount.
@@ -86,7 +89,8 @@ func newDeepCheck(c configs.Config, flags deepFlags, report *reporter, stderr io
 // run surveys the mounts, which answered to their probes so.
 func (d *deepCheck) run(ctx context.Context, points []mounts.Point, answers []error, registry *probedRegistry) (err error) {
 	o := survey.Options{
-		Caller: mounts.Caller{Principal: adminPrincipal, NoCache: true}, CallsPerSecond: d.flags.calls, Progress: &survey.Progress{}, Now: time.Now,
+		Caller: mounts.Caller{Principal: adminPrincipal, NoCache: true}, CallsPerSecond: d.flags.calls, Patience: d.patience,
+		Progress: &survey.Progress{}, Now: time.Now,
 	}
 	for i := range points {
 		if d.flags.one && d.mounts[i].At != d.flags.mount {
@@ -95,7 +99,7 @@ func (d *deepCheck) run(ctx context.Context, points []mounts.Point, answers []er
 		m := survey.Mount{Point: &points[i], Identity: identityOf(d.mounts[i])}
 		switch {
 		case d.mounts[i].Native != nil && !registry.probed:
-			m.Skip = "its registry is " + strings.TrimSuffix(registry.state, notLookedAt)
+			m.Skip = "its registry is " + strings.Replace(registry.state, notLookedAt, "", 1)
 		case answers[i] != nil:
 			m.Skip = "it failed its check"
 		}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"piedmont/configs"
+	"piedmont/native"
+	"piedmont/native/bolt"
+)
+
+// servedRegistry serves a registry at a socket, and is what asks there.
+func servedRegistry(t *testing.T, r native.Registry) *serversRegistry {
+	t.Helper()
+	data := t.TempDir()
+	c := newControl(&gateway{log: quiet(), registry: r})
+	controlled(t, data, c, map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET " + recordPath: c.readRecord, "GET " + recordsPath: c.readRecords,
+	})
+	return openServersRegistry(configs.Config{Data: data})
+}
+
+// TestRegistryOfAServer: what is asked through the socket is what there is, byte for byte.
+func TestRegistryOfAServer(t *testing.T) {
+	file, err := bolt.Open(filepath.Join(t.TempDir(), "registry.db"), bolt.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	var changes []native.Change
+	for _, key := range []native.Key{"a", "a\x00b", "a\x00b&c=d%20+e", "a\xff\xfe\x00", "b\x1f\n\"ü", native.Key(bytes.Repeat([]byte{0xff}, native.MaxKeyBytes))} {
+		changes = append(changes, native.Change{Key: key, Value: []byte("value of " + key), Version: native.NewVersion()})
+	}
+	for i := range 30 {
+		changes = append(changes, native.Change{Key: native.Key(fmt.Sprintf("large%02d", i)), Value: bytes.Repeat([]byte{0, 0xff}, 100_000), Version: native.NewVersion()})
+	}
+	changes = append(changes, native.Change{Key: "nothing", Version: native.NewVersion()})
+	require.NoError(t, file.Commit(t.Context(), nil, changes))
+
+	asked := servedRegistry(t, file)
+	for _, change := range append(changes, native.Change{Key: "none"}) {
+		want, there, err := file.Get(t.Context(), change.Key)
+		require.NoError(t, err)
+		got, ok, err := asked.Get(t.Context(), change.Key)
+		require.NoError(t, err)
+		require.Equal(t, there, ok, "%q", change.Key)
+		assert.Equal(t, want.Key, got.Key)
+		assert.Equal(t, want.Version, got.Version)
+		assert.True(t, bytes.Equal(want.Value, got.Value), "the value of %q", change.Key)
+	}
+	for _, s := range []struct {
+		prefix, after native.Key
+		limit         int
+	}{{"", "", 0}, {"a", "", 10}, {"a", "a\x00b", 2}, {"large", "large03", 7}, {"\xff", "", 1}, {"none", "", 5}} {
+		want, err := file.Scan(t.Context(), s.prefix, s.after, s.limit)
+		require.NoError(t, err)
+		got, err := asked.Scan(t.Context(), s.prefix, s.after, s.limit)
+		require.NoError(t, err)
+		require.Len(t, got, len(want), "%+v", s)
+		for i := range want {
+			assert.Equal(t, want[i].Key, got[i].Key)
+			assert.Equal(t, want[i].Version, got[i].Version)
+			assert.True(t, bytes.Equal(want[i].Value, got[i].Value))
+		}
+	}
+	require.ErrorIs(t, asked.Commit(t.Context(), nil, []native.Change{{Key: "a", Delete: true}}), native.ErrNotApplied)
+	_, ok, err := file.Get(t.Context(), "a")
+	require.NoError(t, err)
+	assert.True(t, ok)
+	require.NoError(t, asked.Close())
+}
+
+// sick is a registry that fails, or says nothing until it isn't asked any more.
+type sick struct {
+	native.Registry
+	err   error
+	asked chan struct{}
+	left  chan struct{}
+}
+
+func (s *sick) wait(ctx context.Context) error {
+	if s.err != nil {
+		return s.err
+	}
+	close(s.asked)
+	<-ctx.Done()
+	close(s.left)
+	return ctx.Err()
+}
+
+func (s *sick) Get(ctx context.Context, _ native.Key) (native.Record, bool, error) {
+	return native.Record{}, false, s.wait(ctx)
+}
+
+func (s *sick) Scan(ctx context.Context, _, _ native.Key, _ int) ([]native.Record, error) {
+	return nil, s.wait(ctx)
+}
+
+// TestSickRegistryOfAServer: an error is none of nothing, and who leaves isn't waited for.
+func TestSickRegistryOfAServer(t *testing.T) {
+	r := servedRegistry(t, &sick{err: errors.New("the disk is gone")})
+	_, _, err := r.Get(t.Context(), "a")
+	require.EqualError(t, err, "the disk is gone")
+	_, err = r.Scan(t.Context(), "a", "", 1)
+	require.EqualError(t, err, "the disk is gone")
+
+	for name, ask := range map[string]func(context.Context, native.Registry) error{
+		"get": func(ctx context.Context, r native.Registry) error {
+			_, _, err := r.Get(ctx, "a")
+			return err
+		},
+		"scan": func(ctx context.Context, r native.Registry) error {
+			_, err := r.Scan(ctx, "a", "", 1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := &sick{asked: make(chan struct{}), left: make(chan struct{})}
+			r := servedRegistry(t, slow)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-slow.asked
+				cancel()
+			}()
+			require.ErrorIs(t, ask(ctx, r), context.Canceled)
+			<-slow.left
+		})
+	}
+}
+
+// TestRegistryAnswerBreaksOff: what comes before isn't taken for all there is.
+func TestRegistryAnswerBreaksOff(t *testing.T) {
+	data := t.TempDir()
+	c := newControl(&gateway{log: quiet()})
+	record := native.Record{Key: "a", Value: []byte("b"), Version: native.NewVersion()}
+	half := func(then func() error) func(http.ResponseWriter, *http.Request) error {
+		return func(w http.ResponseWriter, _ *http.Request) error {
+			return errors.Join(writeRecords(w, record), http.NewResponseController(w).Flush(), then())
+		}
+	}
+	controlled(t, data, c, map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET " + recordPath:  half(func() error { panic(http.ErrAbortHandler) }), // as if the server were killed
+		"GET " + recordsPath: half(func() error { return errors.New("the rest is gone") }),
+	})
+	r := openServersRegistry(configs.Config{Data: data})
+	_, _, err := r.Get(t.Context(), "a")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	_, err = r.Scan(t.Context(), "a", "", 5)
+	require.EqualError(t, err, "the rest is gone")
+	_, _, err = openServersRegistry(configs.Config{Data: t.TempDir()}).Get(t.Context(), "a")
+	require.ErrorContains(t, err, "the server that has the registry takes no admin commands, or was stopped")
+}
