@@ -20,12 +20,19 @@ import (
 const benchSchema = `{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"},{"id":2,"name":"name","required":false,"type":"string"}]}`
 
 // benchCatalog is a catalog on a real disk with a namespace db.
-func benchCatalog(b *testing.B) (*native.Catalog, native.Registry) {
+func benchCatalog(b *testing.B) *native.Catalog { return benchCatalogOn(b, boltForBench(b)) }
+
+func boltForBench(b *testing.B) native.Registry {
 	b.Helper()
-	dir := b.TempDir()
-	registry, err := bolt.Open(filepath.Join(dir, "registry.db"), bolt.Options{})
+	registry, err := bolt.Open(filepath.Join(b.TempDir(), "registry.db"), bolt.Options{})
 	must(b, err)
 	b.Cleanup(func() { _ = registry.Close() })
+	return registry
+}
+
+func benchCatalogOn(b *testing.B, registry native.Registry) *native.Catalog {
+	b.Helper()
+	dir := b.TempDir()
 	prefix, err := vend.ParseLocation("file://" + dir + "/wh")
 	must(b, err)
 	must(b, os.Mkdir(filepath.Join(dir, "wh"), 0o755))
@@ -40,7 +47,7 @@ func benchCatalog(b *testing.B) (*native.Catalog, native.Registry) {
 	must(b, err)
 	_, err = c.CreateNamespace(context.Background(), mounts.Caller{}, mounts.Namespace{"db"}, nil)
 	must(b, err)
-	return c, registry
+	return c
 }
 
 func must(tb testing.TB, err error) {
@@ -81,7 +88,8 @@ func parallel(b *testing.B, writers int, f func(writer int, n int64)) time.Durat
 // fsync its directory, and share a registry commit.
 func BenchmarkCommitOwnTables(b *testing.B) {
 	const writers = 8
-	c, registry := benchCatalog(b)
+	registry := boltForBench(b)
+	c := benchCatalogOn(b, registry)
 	ctx := context.Background()
 	size := 0
 	for w := range writers {
@@ -129,7 +137,7 @@ func bareLoop(b *testing.B, registry native.Registry, writers, size int) time.Du
 
 // BenchmarkCommitOneTable has eight writers on one table: they queue and chain.
 func BenchmarkCommitOneTable(b *testing.B) {
-	c, _ := benchCatalog(b)
+	c := benchCatalog(b)
 	id := mounts.Namespace{"db"}.Table("t")
 	_, err := c.CreateTable(context.Background(), mounts.Caller{}, id, createBody("t"))
 	must(b, err)
