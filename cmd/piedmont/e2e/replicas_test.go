@@ -215,12 +215,13 @@ func (c *cluster) appendFromAll() {
 }
 
 func (c *cluster) writer(w int) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	each := appendsEach(c.t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute+time.Duration(each)*12*time.Second)
 	defer cancel()
 	interpreter := filepath.Join(os.Getenv("PIEDMONT_TEST_CACHE"), "venv", "pyiceberg", "bin", "python")
 	cmd := exec.CommandContext(ctx, interpreter, filepath.Join("testdata", "append.py"))
 	cmd.Env = append(os.Environ(), "PIEDMONT_URI="+c.URI, "PIEDMONT_KEY="+c.key, "S3_ENDPOINT="+weed(c.t).S3,
-		fmt.Sprint("WRITER=", w), fmt.Sprint("APPENDS=", appendsEach(c.t)), "OMP_NUM_THREADS=1", "ARROW_NUM_THREADS=1")
+		fmt.Sprint("WRITER=", w), fmt.Sprint("APPENDS=", each), "OMP_NUM_THREADS=1", "ARROW_NUM_THREADS=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		c.t.Errorf("writer %d: %v\n%s", w, err, out)
