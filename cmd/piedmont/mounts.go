@@ -71,7 +71,7 @@ func (b *mounter) point(ctx context.Context, m configs.Mount) (mounts.Point, err
 	}
 	if m.Hive != nil {
 		p.Kind = "hive"
-		p.Mount, err = b.openHive(m, set)
+		p.Mount, err = b.openHive(m, set) //nolint:contextcheck // what it asks by itself ends when it is closed
 		return p, err
 	}
 	p.Kind = "rest"
@@ -89,7 +89,7 @@ func (b *mounter) openGlue(ctx context.Context, m configs.Mount, set *vend.Set) 
 	if err != nil {
 		return nil, err
 	}
-	return metastore.New(metastore.Options{
+	return metastore.New(metastore.Options{ //nolint:contextcheck // as that of Hive
 		Name: m.At, Kind: "glue", Source: source, Guard: guard.Options{Timeout: g.Timeout}, Storage: set, Documents: b.files,
 		FreshFor: m.FreshFor, Now: time.Now, Logger: b.log,
 	})

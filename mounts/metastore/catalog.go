@@ -31,22 +31,19 @@ type Options struct {
 	// Documents keeps metadata documents. Mounts may share one.
 	Documents *vend.Documents
 	// FreshFor lets loads be answered from memory for so long after the question to the source
-	// was sent. 0 asks it each time.
+	// was sent. 0 asks it each time. A source that is a Notifier is asked what has changed
+	// meanwhile, once a second while anything is remembered.
 	FreshFor time.Duration
 	// MaxListingBytes bounds the names that are kept while clients page through them; 0 means
 	// 64 MiB. A list that takes more than a quarter isn't kept: each of its pages asks anew.
 	MaxListingBytes int64
 	// Now is the clock.
 	Now func() time.Time
-	// Logger hears of names that can't be shown; nil for none.
+	// Logger hears of names that can't be shown, and when it isn't known what changes; nil for none.
 	Logger *slog.Logger
 }
 
-const (
-	defaultListingBytes = 64 << 20
-	// maxPointerBytes bounds what is kept for FreshFor.
-	maxPointerBytes = 16 << 20
-)
+const defaultListingBytes = 64 << 20
 
 // Catalog is a metastore as a mount. It can only be read.
 type Catalog struct {
@@ -56,12 +53,12 @@ type Catalog struct {
 	patience  time.Duration
 	storage   *vend.Set
 	documents *vend.Documents
-	freshFor  time.Duration
 	now       func() time.Time
 	log       *slog.Logger
 
-	pointers *cache.Cache[objectName, pointer] // nil where FreshFor is 0
-	asking   cache.Flight[objectName, pointer]
+	memory   *memory   // nil where FreshFor is 0
+	follower *follower // nil where nobody tells of changes
+	asking   cache.Flight[ObjectName, pointer]
 	listings *cache.Cache[list, []string]
 	listing  cache.Flight[page, *answer]
 	skipped  atomic.Uint64
@@ -84,14 +81,17 @@ func New(o Options) (*Catalog, error) {
 	o.Guard.Name = mount
 	c := &Catalog{
 		mount: mount, source: o.Source, guard: guard.New(o.Guard), storage: o.Storage, documents: o.Documents,
-		freshFor: o.FreshFor, now: o.Now, log: o.Logger,
+		now: o.Now, log: o.Logger,
 		listings: cache.NewWithClock(o.MaxListingBytes, sizeOfList, o.Now),
 	}
 	// A little longer than the guard: what hung to the end shall be counted by it as the source's
 	// failure, not as callers who went away.
 	c.patience = c.guard.Timeout() + c.guard.Timeout()/10
 	if o.FreshFor > 0 {
-		c.pointers = cache.NewWithClock(maxPointerBytes, sizeOfPointer, o.Now)
+		c.memory = newMemory(o.FreshFor, o.Now)
+	}
+	if source, ok := o.Source.(Notifier); ok && o.FreshFor > pollEvery {
+		c.follower = follow(source, c)
 	}
 	return c, nil
 }
@@ -136,7 +136,12 @@ func (c *Catalog) Health(ctx context.Context) error {
 }
 
 // Close closes the source.
-func (c *Catalog) Close() error { return c.source.Close() }
+func (c *Catalog) Close() error {
+	if c.follower != nil {
+		c.follower.close()
+	}
+	return c.source.Close()
+}
 
 // Stats are counts since the catalog was made.
 type Stats struct {
@@ -144,9 +149,15 @@ type Stats struct {
 	Guard guard.Stats
 	// Skipped are names in lists that break our rules, so that nobody could ask for them.
 	Skipped uint64
+	// Events is how the mount heard of changes; nil where it doesn't ask.
+	Events *Events
 }
 
 // Stats reads the counts.
 func (c *Catalog) Stats() Stats {
-	return Stats{Guard: c.guard.Stats(), Skipped: c.skipped.Load()}
+	s := Stats{Guard: c.guard.Stats(), Skipped: c.skipped.Load()}
+	if c.follower != nil {
+		s.Events = c.follower.stats()
+	}
+	return s
 }
