@@ -23,8 +23,13 @@ type asked[T any] func(context.Context, *hms.ThriftHiveMetastoreClient) (T, erro
 // ask makes one call, whose answer has at most limit bytes, on a connection that nobody
 // else uses meanwhile. When the context ends the connection is closed under it, so that it
 // returns at once. Errors are the metastore's own exceptions, or name what went wrong.
-func ask[T any](ctx context.Context, s *Source, limit int64, question asked[T]) (answer T, err error) {
-	c, err := s.pool.take(ctx)
+func ask[T any](ctx context.Context, s *Source, limit int64, question asked[T]) (T, error) {
+	return askOver(ctx, s.pool, limit, question)
+}
+
+// askOver is ask over the connections of a pool.
+func askOver[T any](ctx context.Context, p *pool, limit int64, question asked[T]) (answer T, err error) {
+	c, err := p.take(ctx)
 	if err != nil {
 		return answer, err
 	}
@@ -35,11 +40,11 @@ func ask[T any](ctx context.Context, s *Source, limit int64, question asked[T]) 
 	switch {
 	case err != nil && !said(err):
 		// A caller who gave up says nothing about the metastore.
-		s.pool.drop(c, !errors.Is(ctx.Err(), context.Canceled))
+		p.drop(c, !errors.Is(ctx.Err(), context.Canceled))
 	case intact && c.transport.drained():
-		s.pool.give(c)
+		p.give(c)
 	default:
-		s.pool.drop(c, false)
+		p.drop(c, false)
 	}
 	return answer, err
 }

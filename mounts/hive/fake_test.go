@@ -34,7 +34,9 @@ type fake struct {
 	tables    map[string]*hms.Table                               // by "catalog.db.t"
 	calls     map[string]int
 	users     []string
-	sick      string            // what get_database says, if anything
+	sick      string // what get_database says, if anything
+	events    []*hms.NotificationEvent
+	secretive bool              // it refuses to tell of events
 	open      map[net.Conn]bool // whether it is spoilt
 	accepted  int
 	most      int // connections open at once
@@ -146,6 +148,9 @@ func (f *fake) answer(in thrift.TTransport) (string, []byte, error) {
 	reply := thrift.NewTBinaryProtocolConf(out, nil)
 	all := hms.NewThriftHiveMetastoreProcessor(handler{fake: f})
 	known := []string{"get_database", "get_all_databases", "get_table_req", "get_table_names_by_filter", "get_tables_by_type", "set_ugi"}
+	if f.version > 1 {
+		known = append(known, "get_current_notificationEventId", "get_next_notification")
+	}
 	if f.version > 2 {
 		known = append(known, "get_databases", "get_catalogs")
 	}

@@ -55,6 +55,21 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+// FuzzMessage reads any bytes for the message of an event.
+func FuzzMessage(f *testing.F) {
+	f.Add("json-0.2", `{"server":"","db":"sales","table":"orders","tableObjBeforeJson":"{}"}`)
+	f.Add("json-2.0", `{"a":[{"db":"x"}],"table":"t","db":"d"}`)
+	f.Add("gzip(json-2.0)", packed(`{"db":"sales","table":"orders"}`))
+	f.Add("gzip(json-2.0)", "H4sI")
+	f.Add("", `{"db":1,"db":null,"table":"T","db":"D"`)
+	f.Fuzz(func(t *testing.T, format, message string) {
+		name, err := nameBefore(format, message)
+		if err == nil && (name.Database == "" || name.Name == "" || strings.ToLower(name.Name) != name.Name) {
+			t.Fatalf("%q is no name", name)
+		}
+	})
+}
+
 // recorded answers each call with the same result.
 type recorded struct {
 	method string

@@ -3,6 +3,7 @@ package hive
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"sync/atomic"
 
@@ -33,6 +34,7 @@ type Source struct {
 	name    string
 	catalog string // empty for the only one, or the default one
 	pool    *pool
+	events  *pool       // of one connection, for notifications alone
 	known   atomic.Bool // the metastore has the catalog
 }
 
@@ -46,11 +48,23 @@ func NewSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
 	}
-	endpoints, err := o.endpoints(urls)
+	s := &Source{name: o.Name, catalog: o.Catalog}
+	if s.pool, err = o.pool(urls, o.Connections); err == nil {
+		s.events, err = o.pool(urls, 1)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", describe(o.Name), err)
 	}
-	return &Source{name: o.Name, catalog: o.Catalog, pool: newPool(endpoints, o.Connections, o.Now)}, nil
+	return s, nil
+}
+
+// pool is for connections to all metastores.
+func (o *Options) pool(urls []*url.URL, connections int) (*pool, error) {
+	endpoints, err := o.endpoints(urls)
+	if err != nil {
+		return nil, err
+	}
+	return newPool(endpoints, connections, o.Now), nil
 }
 
 // describe is how messages call the mount.
@@ -59,6 +73,7 @@ func describe(name string) string { return guard.Describe(name) + " (" + kind + 
 // Close closes the connections.
 func (s *Source) Close() error {
 	s.pool.close()
+	s.events.close()
 	return nil
 }
 

@@ -197,8 +197,8 @@ func checkRemembered(t *testing.T, c *commits, all []seen) {
 		}
 	}
 	t.Logf("with fresh_for %v: %d of %d loads from memory, Age up to %d", freshFor, aged, len(all), oldest)
-	if aged < len(all)/2 || oldest == 0 || aged == len(all) {
-		t.Errorf("of %d loads %d were answered from memory, by Age up to %d", len(all), aged, oldest)
+	if aged < len(all)/2 || aged == len(all) { // by events most are younger than a second, so that their Age is 0
+		t.Errorf("of %d loads %d were answered from memory", len(all), aged)
 	}
 }
 

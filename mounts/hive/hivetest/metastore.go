@@ -109,11 +109,16 @@ func (m *Metastore) CreateTable(ctx context.Context, database, name string, t Ta
 
 // AlterTable replaces what the metastore has of a table, as a commit of Iceberg's does.
 func (m *Metastore) AlterTable(ctx context.Context, database, name string, t Table) error {
+	return m.RenameTable(ctx, database, name, name, t)
+}
+
+// RenameTable is AlterTable with another name.
+func (m *Metastore) RenameTable(ctx context.Context, database, name, to string, t Table) error {
 	in := database
 	if m.catalog != "" {
 		in = "@" + m.catalog + "#" + database
 	}
-	return m.client.AlterTableWithEnvironmentContext(ctx, in, name, m.table(database, name, t), hms.NewEnvironmentContext())
+	return m.client.AlterTableWithEnvironmentContext(ctx, in, name, m.table(database, to, t), hms.NewEnvironmentContext())
 }
 
 // DropTable drops a table and leaves its files.
