@@ -33,6 +33,18 @@ var guardValues = []struct {
 	{guardDesc("breaker", "0 while the source is asked, 1 while one request finds out whether it is well, 2 while it is left alone."), prometheus.GaugeValue, breakerValue},
 }
 
+// eventValues are what is exported of how a mount hears of changes, where it remembers anything
+// and its source may tell.
+var eventValues = []struct {
+	desc  *prometheus.Desc
+	value func(*metastore.Events) uint64
+}{
+	{guardDesc("event_polls_total", "Rounds of questions for what has changed in the catalog."), func(e *metastore.Events) uint64 { return e.Polls }},
+	{guardDesc("event_poll_failures_total", "Rounds that the source didn't answer: then loads may be as old as fresh_for."), func(e *metastore.Events) uint64 { return e.Failed }},
+	{guardDesc("events_total", "Notifications of changes that were read."), func(e *metastore.Events) uint64 { return e.Read }},
+	{guardDesc("event_resets_total", "How often all that was remembered was dropped: at the beginning, at gaps between notifications, for a database that changed."), func(e *metastore.Events) uint64 { return e.Cleared }},
+}
+
 func breakerValue(s guard.Stats) float64 {
 	return map[string]float64{"closed": 0, "half-open": 1, "open": 2}[s.Breaker]
 }
@@ -48,9 +60,20 @@ func guardOf(m mounts.Mount) (guard.Stats, bool) {
 	return guard.Stats{}, false
 }
 
+// eventsOf is how the mount hears of changes; nil where it doesn't.
+func eventsOf(m mounts.Mount) *metastore.Events {
+	if c, ok := m.(*metastore.Catalog); ok {
+		return c.Stats().Events
+	}
+	return nil
+}
+
 // Describe names what Collect sends.
 func (g guards) Describe(out chan<- *prometheus.Desc) {
 	for _, v := range guardValues {
+		out <- v.desc
+	}
+	for _, v := range eventValues {
 		out <- v.desc
 	}
 }
@@ -73,6 +96,11 @@ func (g guards) Collect(out chan<- prometheus.Metric) {
 		}
 		for _, v := range guardValues {
 			out <- prometheus.MustNewConstMetric(v.desc, v.kind, v.value(s), p.Name(), p.Kind)
+		}
+		for _, v := range eventValues {
+			if e := eventsOf(p.Mount); e != nil {
+				out <- prometheus.MustNewConstMetric(v.desc, prometheus.CounterValue, float64(v.value(e)), p.Name(), p.Kind)
+			}
 		}
 	}
 }
