@@ -30,7 +30,7 @@ type PurgeReport struct {
 	Unread int64 `json:"unread,omitempty"`
 	// Unreadable are the first hundred of them.
 	Unreadable []string `json:"unreadable,omitempty"`
-	// Reason says why nothing was removed, or not the data.
+	// Reason says why nothing was removed.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -74,6 +74,10 @@ func (c *Catalog) purgeFiles(ctx context.Context, d *droppedTable, again bool) (
 		return PurgeReport{Reason: unreadableMetadata}, nil
 	case err != nil:
 		return PurgeReport{}, err
+	}
+	if gc, ok := document.Property("gc.enabled"); ok && !strings.EqualFold(gc, "true") { // as Iceberg's Java reads it
+		// Java would take the metadata files nevertheless, and with them all knowledge of the data.
+		return PurgeReport{Reason: "gc.enabled is not true"}, nil
 	}
 	named, err := document.Referenced()
 	if err != nil {
@@ -154,9 +158,7 @@ func (p *purge) run(ctx context.Context, document *metadata.Document, named meta
 	if err != nil {
 		return err
 	}
-	if gc, ok := document.Property("gc.enabled"); ok && !strings.EqualFold(gc, "true") { // as Iceberg's Java reads it
-		p.report.Reason = "gc.enabled is false: its data files stay"
-	} else if manifests, err = p.data(ctx, manifests); err != nil {
+	if manifests, err = p.data(ctx, manifests); err != nil {
 		return err
 	}
 	lists := slices.DeleteFunc(named.ManifestLists, func(name string) bool { return p.unread[name] })
