@@ -72,9 +72,16 @@ func (c *Catalog) restorable(ctx context.Context, op string, name mounts.Identif
 		page = len(records)
 	}
 	if last.record.Key == "" {
-		return last, &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name.String(), Detail: "No dropped table {name} can be restored"}
+		return last, &mounts.Error{Kind: mounts.NoSuchTable, Op: op, Name: name.String(), Detail: unrestorable(id)}
 	}
 	return last, nil
+}
+
+func unrestorable(id string) string {
+	if id == "" {
+		return "No dropped table {name} can be restored"
+	}
+	return "No dropped table {name} with the id " + id + " can be restored"
 }
 
 // returning makes a dropped table's name, index entry and location again, and removes its

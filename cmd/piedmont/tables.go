@@ -59,7 +59,12 @@ func restoreTableCommand() *cobra.Command {
 			"name, or the one of an ID that tables dropped shows.\n\n" + nameHelp,
 		Example: "  piedmont tables restore sales.orders --config piedmont.yaml\n" +
 			"  piedmont tables restore sales.orders --as sales.orders_before",
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name one table to restore, like sales.orders")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order.Name = args[0]
 			if order.As == "" {
@@ -130,7 +135,7 @@ func printDropped(w io.Writer, table *tabwriter.Writer, number int, d droppedLin
 	if number == 0 {
 		_, _ = fmt.Fprintln(table, "NAME\tDROPPED\tBY\tSTATE\tID") // Flush has the error
 	}
-	_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, moment(d.DroppedAt), d.DroppedBy, describeDropped(d.Dropped), d.ID)
+	_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, moment(d.DroppedAt), d.DroppedBy, describeDropped(d.Dropped, time.Now()), d.ID)
 	return err
 }
 
@@ -138,14 +143,18 @@ func moment(t time.Time) string {
 	if t.IsZero() {
 		return "?"
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
 // describeDropped says what became of a dropped table and what will.
-func describeDropped(d native.Dropped) string {
+func describeDropped(d native.Dropped, now time.Time) string {
 	switch {
 	case d.State == native.Damaged:
 		return "its record in the registry is damaged"
+	case d.State == native.Restorable && !d.RestorableUntil.After(now) && d.Purge:
+		return "no longer restorable, waits to be purged"
+	case d.State == native.Restorable && !d.RestorableUntil.After(now):
+		return "no longer restorable"
 	case d.State == native.Restorable && d.Purge:
 		return "restorable until " + moment(d.RestorableUntil) + ", then purged"
 	case d.State == native.Restorable:

@@ -92,10 +92,23 @@ func (c *control) restoreTable(w http.ResponseWriter, r *http.Request) error {
 	}
 	restored, err := catalog.RestoreTable(r.Context(), from.Inner(), order.ID, to.Inner())
 	if err != nil {
-		return from.Restore(err)
+		return advise(from.Restore(err), order)
 	}
 	c.log.InfoContext(r.Context(), "a dropped table was restored", "table", order.Name, "as", order.As, "location", restored.Location)
 	return json.NewEncoder(w).Encode(restored)
+}
+
+// advise adds to a refusal what can be done.
+func advise(err error, order restoreOrder) error {
+	switch {
+	case mounts.Is(err, mounts.AlreadyExists):
+		return fmt.Errorf("%w; --as restores %s under another name", err, order.Name)
+	case mounts.Is(err, mounts.NoSuchNamespace):
+		return fmt.Errorf("%w; create the namespace of %s first, or give another name with --as", err, order.As)
+	case mounts.Is(err, mounts.NoSuchTable):
+		return fmt.Errorf("%w; \"piedmont tables dropped\" lists those that can, with their ids", err)
+	}
+	return err
 }
 
 // findNative resolves the name of a table in a native mount.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"piedmont/native"
 )
 
 // catalogOf makes requests to a gateway as its admin; each must succeed.
@@ -44,6 +46,7 @@ listen: 127.0.0.1:0
 	catalog(http.MethodPost, "namespaces/team%1Feu%1Fx/tables", `{"name":"u","schema":`+emptySchema+`}`)
 	catalog(http.MethodDelete, "namespaces/a.b/tables/t%201%25?purgeRequested=true", "")
 	catalog(http.MethodDelete, "namespaces/team%1Feu%1Fx/tables/u", "")
+	catalog(http.MethodPost, "namespaces/team%1Feu%1Fx/tables", `{"name":"taken","schema":`+emptySchema+`}`)
 
 	code, out, _ = piedmont(t, "tables", "dropped", "--config", config)
 	require.Equal(t, 0, code)
@@ -56,11 +59,13 @@ listen: 127.0.0.1:0
 	for _, refused := range []struct{ args, says string }{
 		{"team.eu.x.gone", "No dropped table team.eu.x.gone can be restored"},
 		{"team.eu.x.u --as other.u", "lies in another mount"},
-		{"team.eu.x.u --as team.eu.y.u", "team.eu.y"},
+		{"team.eu.x.u --as team.eu.y.u", "create the namespace of team.eu.y.u first, or give another name with --as"},
+		{"team.eu.x.u --as team.eu.x.taken", "--as restores team.eu.x.u under another name"},
 		{"old.x.u", "which is read-only"},
 		{"u", "needs a namespace"},
 		{"a..u", "empty level"},
-		{"team.eu.x.u --id nonsense", "No dropped table"},
+		{"team.eu.x.u --id nonsense", `No dropped table team.eu.x.u with the id nonsense can be restored; "piedmont tables dropped" lists`},
+		{"", "name one table to restore"},
 	} {
 		code, _, errs := piedmont(t, append([]string{"tables", "restore", "--config", config}, strings.Fields(refused.args)...)...)
 		require.Equal(t, 1, code)
@@ -112,4 +117,21 @@ func TestPurgeWhileServing(t *testing.T) {
 		_, out, _ := piedmont(t, "tables", "dropped", "--config", config)
 		return strings.Contains(out, "purged, files removed: 1")
 	}, tendEvery, 10*time.Millisecond)
+}
+
+func TestDescribeDropped(t *testing.T) {
+	now := time.Now()
+	over, later := now.Add(-time.Second), now.Add(time.Hour)
+	for want, d := range map[string]native.Dropped{
+		"no longer restorable, waits to be purged":            {State: native.Restorable, Purge: true, RestorableUntil: now},
+		"no longer restorable":                                {State: native.Restorable, RestorableUntil: over},
+		"restorable until " + moment(later) + ", then purged": {State: native.Restorable, Purge: true, RestorableUntil: later},
+		"restorable until " + moment(later):                   {State: native.Restorable, RestorableUntil: later},
+		"files are being removed":                             {State: native.Purging, Purge: true, RestorableUntil: over},
+		"kept, files removed: 0 (gc.enabled is not true)":     {State: native.Kept, Report: &native.PurgeReport{Reason: "gc.enabled is not true"}},
+		"purged, files removed: 3, outside its location: 1":   {State: native.Purged, Report: &native.PurgeReport{Removed: 3, Outside: 1}},
+		"its record in the registry is damaged":               {State: native.Damaged},
+	} {
+		require.Equal(t, want, describeDropped(d, now))
+	}
 }
