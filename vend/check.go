@@ -15,7 +15,7 @@ import (
 // all it finds a storage that ignores "create only if absent", which nothing else shows:
 // commits there could overwrite each other's files.
 func Check(ctx context.Context, p *Profile) error {
-	l, err := ParseLocation(p.Prefix.String() + "/.piedmont-check-" + rand.Text())
+	l, err := probe(p)
 	if err != nil {
 		return err
 	}
@@ -33,6 +33,31 @@ func Check(ctx context.Context, p *Profile) error {
 		return fmt.Errorf("storage profile %s: reading a deleted file should answer that it is gone, not: %w", p.Name, orNothing(err))
 	}
 	return nil
+}
+
+// CheckRead tries whether a profile can be read, and writes nothing: it asks for a file of a
+// random name, of which the storage has to say that it is gone. One that refuses that answers
+// the same of tables' files: nobody could tell those that are lost.
+func CheckRead(ctx context.Context, p *Profile) error {
+	l, err := probe(p)
+	if err != nil {
+		return err
+	}
+	_, err = p.Files.Read(ctx, l, 100)
+	switch {
+	case mounts.Is(err, mounts.NotFound):
+		return nil
+	case errors.Is(err, ErrRefused) && p.Prefix.Scheme() == "s3":
+		return fmt.Errorf("read a file that isn't there in storage profile %s: without the right to list (s3:ListBucket) S3 doesn't tell a missing file from a forbidden one, if the credentials are right: %w", p.Name, err)
+	case err != nil:
+		return fmt.Errorf("read a file that isn't there in storage profile %s: %w", p.Name, err)
+	}
+	return fmt.Errorf("storage profile %s: reading a file that nobody wrote should answer that it is gone, not give one", p.Name)
+}
+
+// probe is the location of a file that nobody else uses.
+func probe(p *Profile) (Location, error) {
+	return ParseLocation(p.Prefix.String() + "/.piedmont-check-" + rand.Text())
 }
 
 func checkContent(ctx context.Context, p *Profile, l Location, first, second []byte) error {

@@ -73,6 +73,14 @@ func Unavailable(op, profile, reason string, cause error) error {
 	}
 }
 
+// ErrRefused is what an error wraps where the storage refused access.
+var ErrRefused = errors.New("access refused")
+
+// Refused is the Unavailable of a storage that refused access.
+func Refused(op, profile string, cause error) error {
+	return Unavailable(op, profile, "was refused access", fmt.Errorf("%w: %w", ErrRefused, cause))
+}
+
 // TooLarge is the error for a file over the limit of a Read.
 func TooLarge(l Location, limit int64) error {
 	return &mounts.Error{

@@ -19,13 +19,21 @@ type memory struct {
 	ignore bool  // overwrites instead of refusing
 	spoil  bool  // reads back something else
 	err    error // fails every Create
+	unread error // answers every Read
+	always bool  // has every file
+	wrote  int   // counts what changes files
 }
 
 func (m *memory) Read(_ context.Context, l vend.Location, _ int64) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	data, ok := m.files[l.String()]
-	if !ok {
+	switch {
+	case m.unread != nil:
+		return nil, m.unread
+	case m.always:
+		return []byte("a page that says so"), nil
+	case !ok:
 		return nil, vend.NotFound(l, nil)
 	}
 	if m.spoil {
@@ -37,6 +45,7 @@ func (m *memory) Read(_ context.Context, l vend.Location, _ int64) ([]byte, erro
 func (m *memory) Create(_ context.Context, l vend.Location, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.wrote++
 	if m.err != nil {
 		return m.err
 	}
@@ -50,6 +59,7 @@ func (m *memory) Create(_ context.Context, l vend.Location, data []byte) error {
 func (m *memory) Delete(_ context.Context, l vend.Location) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.wrote++
 	delete(m.files, l.String())
 	return nil
 }
@@ -121,6 +131,34 @@ func TestCheck(t *testing.T) {
 	require.True(t, mounts.Is(err, mounts.Unavailable))
 }
 
+func TestCheckRead(t *testing.T) {
+	refused := vend.Refused("read file", "p", errors.New("403"))
+	for _, c := range []struct {
+		name, prefix string
+		files        *memory
+		want         string // empty: it passes
+	}{
+		{"an empty bucket", "s3://b", &memory{}, ""},
+		{"a bucket that refuses", "s3://b", &memory{unread: refused}, "s3:ListBucket"},
+		{"a disk that refuses", "file:///d", &memory{unread: refused}, "was refused access"},
+		{"one that is down", "s3://b", &memory{unread: vend.Unavailable("read file", "p", "failed", nil)}, "'p' failed"},
+		{"one that has every file", "s3://b", &memory{always: true}, "should answer that it is gone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := vend.CheckRead(t.Context(), &vend.Profile{Name: "p", Prefix: parse(t, c.prefix), Files: c.files})
+			require.Zero(t, c.files.wrote, "it only reads")
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+			if c.want != "s3:ListBucket" {
+				require.NotContains(t, err.Error(), "ListBucket", "no advice that doesn't help")
+			}
+		})
+	}
+}
+
 func TestErrors(t *testing.T) {
 	l, cause := parse(t, "s3a://b/t"), errors.New("host 10.0.0.1 said no")
 	for _, c := range []struct {
@@ -131,6 +169,7 @@ func TestErrors(t *testing.T) {
 		{vend.NotFound(l, cause), mounts.NotFound, "Failed to open input stream for file: s3a://b/t"},
 		{vend.Exists(l, cause), mounts.AlreadyExists, "File already exists: s3a://b/t"},
 		{vend.Unavailable("read file", "lake", "failed", cause), mounts.Unavailable, "storage profile 'lake' failed"},
+		{vend.Refused("read file", "lake", cause), mounts.Unavailable, "storage profile 'lake' was refused access"},
 	} {
 		var e *mounts.Error
 		require.ErrorAs(t, c.err, &e)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +32,11 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Validate a configuration and probe its mounts and storage, or survey them with --deep",
-		Long: "Validate a configuration, then probe each storage profile (write, read and delete one small\n" +
-			"file) and each mount, one line each. The exit code is 1 where anything failed. Where a server has\n" +
-			"the registry's file, it asks that server what is in it. It makes no key and no registry file.\n\n" + deepHelp,
+		Long: "Validate a configuration, then probe each storage profile and each mount, one line each. The exit\n" +
+			"code is 1 where anything failed. In a profile that a native mount names it writes, reads and\n" +
+			"deletes one small file; of any other it only reads a file that isn't there, which on S3 takes\n" +
+			"the right to list (s3:ListBucket). Where a server has the registry's file, it asks that server\n" +
+			"what is in it. It makes no key and no registry file.\n\n" + deepHelp,
 		Example: "  piedmont check --config piedmont.yaml\n" +
 			"  piedmont check --config piedmont.yaml --deep --mount legacy --journal legacy.journal\n" +
 			"  piedmont check --config piedmont.yaml --deep --json | jq 'select(.table.state == \"broken\")'",
@@ -75,7 +78,11 @@ func check(ctx context.Context, report *reporter, c configs.Config, dir string, 
 		return errChecks
 	}
 	for _, s := range c.Storage {
-		_ = report.probe(ctx, "storage", s.Name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name]) }) // it is in the report
+		name, try := s.Name, vend.Check
+		if !isWritten(c, s.Name) {
+			name, try = name+" (read only)", vend.CheckRead
+		}
+		_ = report.probe(ctx, "storage", name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name], try) }) // it is in the report
 	}
 	registry, err := probeRegistry(ctx, c)
 	if err != nil {
@@ -93,9 +100,14 @@ func check(ctx context.Context, report *reporter, c configs.Config, dir string, 
 	return nil
 }
 
+// isWritten says whether Piedmont itself writes to the profile: federated mounts only read.
+func isWritten(c configs.Config, profile string) bool {
+	return slices.ContainsFunc(c.Mounts, func(m configs.Mount) bool { return m.Native != nil && slices.Contains(m.Storage, profile) })
+}
+
 // probeStorage tries a profile. A local directory has to be there: a write would make it, and
 // hide that a disk isn't mounted or a path mistyped.
-func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile) error {
+func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile, try func(context.Context, *vend.Profile) error) error {
 	if s.Local != nil {
 		info, err := os.Stat("/" + p.Prefix.Key())
 		if err != nil {
@@ -105,7 +117,7 @@ func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile) error
 			return errors.New("its location is no directory")
 		}
 	}
-	return vend.Check(ctx, p)
+	return try(ctx, p)
 }
 
 // checkMounts builds the tree as a start does, probes each mount and surveys them unless deep is

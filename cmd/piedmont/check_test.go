@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,6 +64,35 @@ func TestCheckFindsWhatFails(t *testing.T) {
 		assert.True(t, strings.HasPrefix(lines[i], want), lines[i])
 	}
 	assert.Equal(t, "piedmont: some checks failed\n", errs)
+}
+
+// TestCheckOfReadOnlyStorage: what no native mount names is not written to.
+func TestCheckOfReadOnlyStorage(t *testing.T) {
+	var refuses, written atomic.Bool
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			written.Store(true)
+		}
+		status, code := http.StatusNotFound, "NoSuchKey"
+		if refuses.Load() {
+			status, code = http.StatusForbidden, "AccessDenied"
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
+	}))
+	defer store.Close()
+	dir := t.TempDir()
+	config := write(t, dir, "c.yaml", strings.ReplaceAll(`data: DIR/data
+storage: [{name: lake, location: "s3://lake/", s3: {endpoint: "`+store.URL+`", path_style: true, region: r, access_key_id: k, secret_access_key: s}}]
+mounts: [{at: legacy, rest: {uri: "`+store.URL+`", timeout: 1s}, storage: [lake]}]
+`, "DIR", dir))
+	_, out, _ := piedmont(t, "check", "--config", config)
+	assert.Contains(t, out, "ok      storage        lake (read only)\n")
+	refuses.Store(true)
+	_, out, _ = piedmont(t, "check", "--config", config)
+	assert.Contains(t, out, "failed  storage        lake (read only): ")
+	assert.Contains(t, out, "s3:ListBucket")
+	assert.False(t, written.Load())
 }
 
 func TestCheckOfFaults(t *testing.T) {

@@ -186,7 +186,7 @@ func (f *Files) fault(op string, l vend.Location, err error) error {
 	case is(syscall.ENOSPC, syscall.EDQUOT):
 		return vend.Unavailable(op, f.profile, "is full", err)
 	case is(fs.ErrPermission, syscall.EROFS):
-		return vend.Unavailable(op, f.profile, "was refused access", err)
+		return vend.Refused(op, f.profile, err)
 	}
 	return vend.Unavailable(op, f.profile, "failed", err)
 }

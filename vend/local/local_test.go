@@ -189,6 +189,7 @@ func TestRefusedAccess(t *testing.T) {
 	forbid(t, inside)
 	err := p.Files.Create(t.Context(), at(t, p, "x"), nil)
 	require.ErrorContains(t, err, "storage profile 'disk' was refused access")
+	require.ErrorIs(t, err, vend.ErrRefused)
 	require.ErrorIs(t, err, vend.ErrNotWritten)
 }
 

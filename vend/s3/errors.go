@@ -35,6 +35,9 @@ func statusOf(err error) int {
 // nothing was read or written, and a client told "internal error" would take its commit
 // for perhaps done. What the store said is in the cause, for the log.
 func (f *Files) fault(op string, err error) error {
+	if status := statusOf(err); status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return vend.Refused(op, f.profile, err)
+	}
 	return vend.Unavailable(op, f.profile, reason(err), err)
 }
 
@@ -44,8 +47,6 @@ func reason(err error) string {
 	switch {
 	case codeOf(err) == "NoSuchBucket":
 		return "names a bucket that doesn't exist"
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "was refused access"
 	case status >= 300 && status < 400:
 		return "was answered by a redirect: its region or endpoint is wrong"
 	case status == http.StatusNotImplemented:

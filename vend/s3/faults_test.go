@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 		createErr := files.Create(t.Context(), l, []byte("x"))
 		for _, err := range []error{readErr, createErr, files.Delete(t.Context(), l)} {
 			require.Equal(t, "storage profile 'lake' "+c.reason, message(t, err), "%d %s", c.status, c.code)
+			require.Equal(t, c.reason == "was refused access", errors.Is(err, vend.ErrRefused), "%d %s", c.status, c.code)
 		}
 		if c.status < 500 {
 			require.ErrorIs(t, createErr, vend.ErrNotWritten, "%d %s", c.status, c.code)
@@ -288,6 +289,18 @@ func TestCheckFindsAStoreThatIgnoresTheCondition(t *testing.T) {
 	err := vend.Check(t.Context(), &vend.Profile{Name: "lake", Prefix: location(t, "s3://bucket/wh"), Files: files})
 	require.ErrorContains(t, err, "creating a file that exists should be refused")
 	require.Len(t, st.objects, 1, "the file of the check is deleted")
+}
+
+// TestCheckReadWithoutTheRightToList asks a bucket as AWS answers whoever may read objects only.
+func TestCheckReadWithoutTheRightToList(t *testing.T) {
+	files, st, _ := faulty(t, nil)
+	p := &vend.Profile{Name: "lake", Prefix: location(t, "s3://bucket/wh"), Files: files}
+	require.NoError(t, vend.CheckRead(t.Context(), p))
+	st.fault = answer(http.StatusForbidden, "AccessDenied")
+	require.ErrorContains(t, vend.CheckRead(t.Context(), p), "without the right to list (s3:ListBucket)")
+	for _, asked := range st.requests() {
+		require.True(t, strings.HasPrefix(asked, "GET /bucket/wh/.piedmont-check-"), asked)
+	}
 }
 
 func TestKeyTooLong(t *testing.T) {
