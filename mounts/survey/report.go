@@ -19,8 +19,10 @@ const (
 // Report is what a survey found.
 type Report struct {
 	// Since is from when on writers are told.
-	Since  time.Time
-	Mounts []*Summary
+	Since time.Time
+	// Resumed says that the journal had a part of it, which wasn't looked at again.
+	Resumed bool
+	Mounts  []*Summary
 	// Overlaps counts tables in each other's places; Examples are some of them.
 	Overlaps map[Relation]int
 	Examples map[Relation][]Overlap

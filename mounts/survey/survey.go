@@ -48,8 +48,10 @@ type Options struct {
 	Now      func() time.Time
 }
 
+// DefaultWindow is how far back writers are told by default.
+const DefaultWindow = 30 * 24 * time.Hour
+
 const (
-	defaultWindow      = 30 * 24 * time.Hour
 	defaultConcurrency = 8
 	defaultTimeout     = 2 * time.Minute
 	defaultPatience    = 2 * time.Minute
@@ -69,7 +71,7 @@ func (o *Options) fill() error {
 		return errors.New("a survey needs a clock")
 	}
 	if o.Window <= 0 {
-		o.Window = defaultWindow
+		o.Window = DefaultWindow
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
@@ -156,7 +158,7 @@ func (r *recorder) begin() error {
 			if err := r.o.Journal.match(*l.Survey, h); err != nil {
 				return err
 			}
-			r.report.Since, begun = l.Survey.Since, true
+			r.report.Since, r.report.Resumed, begun = l.Survey.Since, true, true
 			return r.o.Lines(l)
 		}
 		return r.recall(l)
