@@ -62,11 +62,22 @@ func (c *Catalog) parts(op string, changes []mounts.TableChange) ([]*part, error
 		seen[key] = true
 		commit, err := metadata.ParseCommit(change.Body)
 		if err != nil {
-			return nil, err
+			return nil, about(name, err)
 		}
 		parts[i] = &part{catalog: catalog, target: change.Target, commit: commit, object: newObject()}
 	}
 	return parts, nil
+}
+
+// about says which of a transaction's tables an error is about, where it doesn't itself.
+func about(name string, err error) error {
+	var e *mounts.Error
+	if !errors.As(err, &e) || e.Name != "" || e.Detail == "" {
+		return err
+	}
+	named := *e
+	named.Name, named.Detail = name, e.Detail+" (table {name})"
+	return &named
 }
 
 // tryTransaction is one try, from reading all bases to the one registry commit. errLost
@@ -76,7 +87,7 @@ func (c *Catalog) tryTransaction(ctx context.Context, op string, caller mounts.C
 	for _, p := range parts {
 		s, err := p.prepare(ctx, op)
 		if err != nil {
-			return p.target.Restore(err)
+			return about(p.target.Identifier().String(), p.target.Restore(err))
 		}
 		all.add(s)
 		if max(len(all.conditions), len(all.changes)) > MaxChanges-receiptChanges {

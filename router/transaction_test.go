@@ -57,12 +57,12 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 		status    int
 		words     string
 	}{
-		{transaction(good, change("ns.b", stale, "k", "v")), "CommitFailedException", 409, "Requirement failed: UUID does not match"},
+		{transaction(good, change("ns.b", stale, "k", "v")), "CommitFailedException", 409, "(table ns.b)"},
 		{transaction(good, change("ns.none", "", "k", "v")), "NoSuchTableException", 404, "ns.none"},
 		{transaction(good, good), "BadRequestException", 400, "changes ns.a twice"},
 		{transaction(good, change("legacy.db1.t1", "", "k", "v")), "ForbiddenException", 403, "legacy"},
 		{transaction(good, change("none.t", "", "k", "v")), "NoSuchTableException", 404, "none.t"},
-		{transaction(good, `{"identifier":{"namespace":["ns"],"name":"b"},"updates":[{"action":"explode"}]}`), "BadRequestException", 400, "unknown update action"},
+		{transaction(good, `{"identifier":{"namespace":["ns"],"name":"b"},"updates":[{"action":"explode"}]}`), "BadRequestException", 400, `updates[0].action: unknown update action "explode" (table ns.b)`},
 		{transaction(good, `{"updates":[]}`), "BadRequestException", 400, "table-changes[1].identifier"},
 		{transaction(good, `7`), "BadRequestException", 400, ""},
 		{transaction(good, `{"identifier":{"namespace":["ns"],"name":"a"},"requirements":[{"type":"assert-create"}],"updates":[]}`), "BadRequestException", 400, "twice"},

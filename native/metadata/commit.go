@@ -82,7 +82,7 @@ func (r *reader) update(o *object) Update {
 	if u := r.snapshotUpdate(action, o); u != nil {
 		return u
 	}
-	r.fail(o.at("action"), "unknown update action")
+	r.fail(o.at("action"), unknownAction(action))
 	return nil
 }
 

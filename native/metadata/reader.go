@@ -278,3 +278,12 @@ func (o *object) dropNulls(keys ...string) {
 		}
 	}
 }
+
+// unknownAction repeats no more of a word than could be one.
+func unknownAction(action string) string {
+	const longest = 64
+	if action == "" || len(action) > longest {
+		return "unknown update action"
+	}
+	return "unknown update action " + strconv.Quote(action)
+}

@@ -64,7 +64,7 @@ func (r *reader) viewUpdate(o *object) ViewUpdate {
 	case "set-current-view-version":
 		return setCurrentViewVersion{o.int("view-version-id")}
 	}
-	r.fail(o.at("action"), "unknown update action")
+	r.fail(o.at("action"), unknownAction(action))
 	return nil
 }
 

@@ -23,6 +23,11 @@ var (
 	ErrURL = errors.New("the database URL is malformed: it must be postgres://user:password@host:port/database?option=value")
 	// ErrNewerSchema: the database's tables were made by a newer release.
 	ErrNewerSchema = errors.New("the database's schema is newer than this release knows")
+	// ErrNoSchema: the database has no tables of ours yet; Open makes them. Only Look says so.
+	ErrNoSchema = errors.New("the database has no tables of a registry yet")
+	// ErrOlderSchema: the tables were made by an older release; Open upgrades them. Only Look
+	// says so.
+	ErrOlderSchema = errors.New("the database's schema is older than this release's")
 	// ErrDamaged: tables, columns or rows that this package made are gone or changed.
 	ErrDamaged = errors.New("the database holds a damaged registry")
 	// ErrClosed: Close was called.
@@ -85,10 +90,40 @@ func Open(ctx context.Context, url string, o Options) (*Registry, error) {
 	return r, nil
 }
 
+// Look is Open for who only wants to see what is there: it changes nothing in the database,
+// and doesn't remove old receipts either. Where Open would create or upgrade tables it is
+// ErrNoSchema or ErrOlderSchema, which says both versions.
+func Look(ctx context.Context, url string, o Options) (*Registry, error) {
+	r, err := connect(ctx, url, o, beginReadCommitted)
+	if err == nil {
+		err = r.ready(ctx, r.look)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look into the registry in PostgreSQL: %w", err)
+	}
+	close(r.swept)
+	r.stop = func() {}
+	return r, nil
+}
+
 // maxFences is how many connections beside the pool may be open at once.
 const maxFences = 4
 
 func open(ctx context.Context, url string, o Options, begin string) (*Registry, error) {
+	r, err := connect(ctx, url, o, begin)
+	if err == nil {
+		err = r.ready(ctx, r.migrate)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	go r.sweepUntil(sweeping)
+	return r, nil
+}
+
+func connect(ctx context.Context, url string, o Options, begin string) (*Registry, error) {
 	config, err := parse(url, o)
 	if err != nil {
 		return nil, err
@@ -105,18 +140,19 @@ func open(ctx context.Context, url string, o Options, begin string) (*Registry, 
 	if r.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, database(err)
 	}
-	err = r.migrate(ctx)
+	return r, nil
+}
+
+// ready sees to the schema, and closes the pool where that fails.
+func (r *Registry) ready(ctx context.Context, schema func(context.Context) error) error {
+	err := schema(ctx)
 	if err == nil {
 		err = r.setClock(ctx)
 	}
 	if err != nil {
 		r.pool.Close()
-		return nil, err
 	}
-	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
-	go r.sweepUntil(sweeping)
-	return r, nil
+	return err
 }
 
 // Close refuses new commits, waits for those under way, for the finding out of their

@@ -25,7 +25,9 @@ const (
 	insertSchemaSQL = `INSERT INTO piedmont_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`
 	schemaSQL       = `SELECT version FROM piedmont_schema WHERE one = 1`
 	lockSchemaSQL   = schemaSQL + ` FOR UPDATE`
-	setSchemaSQL    = `UPDATE piedmont_schema SET version = $1 WHERE one = 1`
+	// recordsSQL says whether there are records, without which there is nothing to lose.
+	recordsSQL   = `SELECT to_regclass('piedmont_records') IS NOT NULL`
+	setSchemaSQL = `UPDATE piedmont_schema SET version = $1 WHERE one = 1`
 )
 
 // checkSQL fails where a table or a column is missing, and counts what must be there.
@@ -37,11 +39,10 @@ const checkSQL = `SELECT count(*),
 // migrate brings the schema to the version of this release. Where it is there already,
 // it only reads, so that a role that may not create tables can serve.
 func (r *Registry) migrate(ctx context.Context) error {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}
-	slices.Sort(files)
 	version, err := r.schemaVersion(ctx)
 	if err == nil && version < 0 {
 		err = r.bootstrap(ctx)
@@ -56,9 +57,52 @@ func (r *Registry) migrate(ctx context.Context) error {
 		}
 	}
 	if version > len(files) {
-		return fmt.Errorf("%w: it has version %d, this release knows up to %d", ErrNewerSchema, version, len(files))
+		return newer(version, len(files))
 	}
 	return r.checkSchema(ctx)
+}
+
+func newer(version, known int) error {
+	return fmt.Errorf("%w: it has version %d, this release knows up to %d", ErrNewerSchema, version, known)
+}
+
+func migrationFiles() ([]string, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	slices.Sort(files)
+	return files, err
+}
+
+// look says what migrate would do, and does none of it.
+func (r *Registry) look(ctx context.Context) error {
+	files, err := migrationFiles()
+	if err != nil {
+		return err
+	}
+	version, err := r.schemaVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	return r.judge(ctx, version, len(files))
+}
+
+// judge is look's answer where this release has the given version.
+func (r *Registry) judge(ctx context.Context, version, known int) error {
+	switch {
+	case version > known:
+		return newer(version, known)
+	case version == known:
+		return r.checkSchema(ctx)
+	case version > 0:
+		return fmt.Errorf("%w: it has version %d, this release has %d", ErrOlderSchema, version, known)
+	}
+	var records bool
+	if err := r.pool.QueryRow(ctx, recordsSQL).Scan(&records); err != nil {
+		return fmt.Errorf("look for tables: %w", database(err))
+	}
+	if records {
+		return fmt.Errorf("%w: the version of the schema is lost", ErrDamaged)
+	}
+	return ErrNoSchema
 }
 
 // schemaVersion is negative where there is none yet.
