@@ -18,8 +18,6 @@ import (
 	"piedmont/authz"
 	"piedmont/configs"
 	"piedmont/mounts"
-	"piedmont/native"
-	"piedmont/native/bolt"
 	"piedmont/vend"
 )
 
@@ -36,7 +34,7 @@ func checkCommand() *cobra.Command {
 			"code is 1 where anything failed. In a profile that a native mount names it writes, reads and\n" +
 			"deletes one small file; of any other it only reads a file that isn't there, which on S3 takes\n" +
 			"the right to list (s3:ListBucket). Where a server has the registry's file, it asks that server\n" +
-			"what is in it. It makes no key and no registry file.\n\n" + deepHelp,
+			"what is in it. It makes no key, no registry file and no tables in a database.\n\n" + deepHelp,
 		Example: "  piedmont check --config piedmont.yaml\n" +
 			"  piedmont check --config piedmont.yaml --deep --mount legacy --journal legacy.journal\n" +
 			"  piedmont check --config piedmont.yaml --deep --json | jq 'select(.table.state == \"broken\")'",
@@ -204,95 +202,6 @@ func checkAccess(c configs.Config, dir string) error {
 	}
 	_, _, err = adminKey(c.Data)
 	return err
-}
-
-// probedRegistry is the configured registry, opened or asked of the server that has it. Where it
-// can't be had, an empty one stands in for it, since native mounts need one to be built.
-type probedRegistry struct {
-	native.Registry
-	state   string
-	probed  bool
-	release func()
-}
-
-func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, error) {
-	if c.Registry.Postgres != nil {
-		return probePostgres(ctx, c)
-	}
-	path := registryPath(c)
-	if _, err := os.Stat(path); err != nil {
-		return standIn("to be made at the first start")
-	}
-	lock, err := lockData(c.Data)
-	if errors.Is(err, errInUse) {
-		return probeServer(ctx, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	registry, err := openRegistry(ctx, c)
-	if err != nil {
-		return nil, errors.Join(err, lock.release())
-	}
-	return &probedRegistry{Registry: registry, state: path, probed: true, release: func() {
-		_ = registry.Close() // nothing was written
-		_ = lock.release()
-	}}, nil
-}
-
-// probeServer asks the server that has the registry's file, if that answers.
-func probeServer(ctx context.Context, c configs.Config) (*probedRegistry, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	registry := openServersRegistry(c)
-	if _, err := registry.Scan(ctx, "", "", 1); err != nil {
-		return standIn("in use by a server" + notLookedAt + ": " + err.Error())
-	}
-	return &probedRegistry{Registry: registry, state: "asked of the running server", probed: true, release: func() {
-		_ = registry.Close() // nothing was written
-	}}, nil
-}
-
-// probePostgres opens the database beside those who use it.
-func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	registry, err := openRegistry(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &probedRegistry{Registry: registry, state: "postgres", probed: true, release: func() {
-		_ = registry.Close() // nothing was written
-	}}, nil
-}
-
-// notLookedAt is in the state of a registry that is left alone.
-const notLookedAt = ": not looked at"
-
-func standIn(state string) (*probedRegistry, error) {
-	dir, err := os.MkdirTemp("", "piedmont-check-")
-	if err != nil {
-		return nil, err
-	}
-	registry, err := bolt.Open(filepath.Join(dir, "registry.db"), bolt.Options{})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &probedRegistry{Registry: registry, state: state, release: func() {
-		_ = registry.Close() // nothing was written
-		_ = os.RemoveAll(dir)
-	}}, nil
-}
-
-// check looks whether every catalog in the registry has its mount.
-func (r *probedRegistry) check(ctx context.Context, c configs.Config) error {
-	if !r.probed {
-		return nil
-	}
-	if err := checkRestored(ctx, r); err != nil {
-		return err
-	}
-	return checkIDs(ctx, c, r)
 }
 
 // reporter writes one line for each thing checked.

@@ -83,9 +83,7 @@ func registryPath(c configs.Config) string {
 
 func openRegistry(ctx context.Context, c configs.Config) (native.Registry, error) {
 	if p := c.Registry.Postgres; p != nil {
-		r, err := postgres.Open(ctx, p.URL, postgres.Options{
-			MaxConns: p.MaxConnections, MinConns: p.MinConnections, ConnectTimeout: p.ConnectTimeout, StatementTimeout: p.StatementTimeout,
-		})
+		r, err := postgres.Open(ctx, p.URL, postgresOptions(p))
 		if err != nil {
 			return nil, err // and no interface that holds a nil *postgres.Registry
 		}
@@ -96,6 +94,12 @@ func openRegistry(ctx context.Context, c configs.Config) (native.Registry, error
 		return nil, err
 	}
 	return r, nil
+}
+
+func postgresOptions(p *configs.Postgres) postgres.Options {
+	return postgres.Options{
+		MaxConns: p.MaxConnections, MinConns: p.MinConnections, ConnectTimeout: p.ConnectTimeout, StatementTimeout: p.StatementTimeout,
+	}
 }
 
 // checkRestored refuses a registry that holds a part of a backup.
