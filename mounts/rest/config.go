@@ -63,6 +63,8 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
 	refused, ok := err.(*statusError) //nolint:errorlint // a wrapped one is about a token
 	switch {
+	case ok && refused.status == http.StatusNotFound && strings.HasSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1"):
+		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: "has no catalog at the mount's uri: leave out its last /v1, which is added to it", Err: err}
 	case ok && refused.typ != "" && (refused.status == http.StatusNotFound || refused.status == http.StatusBadRequest):
 		// The types differ: Polaris says NotFoundException, and 400 where none was named.
 		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: "does not know the warehouse that the mount names", Err: err}

@@ -199,6 +199,17 @@ func TestUnknownWarehouse(t *testing.T) {
 	}
 }
 
+// Who copies a URI from a client's address bar adds the /v1 that belongs to the routes.
+func TestURIWithVersion(t *testing.T) {
+	u := withTable(t)
+	for _, end := range []string{"/iceberg/v1", "/iceberg/v1/"} {
+		c := u.mount(func(o *rest.Options) { o.URI = u.server.URL + end })
+		_, err := c.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{})
+		require.Equal(t, mounts.Unavailable, checkError(t, err))
+		require.ErrorContains(t, err, "leave out its last /v1")
+	}
+}
+
 func TestEndpointsAreHonoured(t *testing.T) {
 	u := withTable(t, func(u *upstream) { u.endpoints = []string{"POST /v1/{prefix}/namespaces"} })
 	for op, err := range reading(t.Context(), u.mount()) {
