@@ -103,17 +103,10 @@ func isWritten(c configs.Config, profile string) bool {
 	return slices.ContainsFunc(c.Mounts, func(m configs.Mount) bool { return m.Native != nil && slices.Contains(m.Storage, profile) })
 }
 
-// probeStorage tries a profile. A local directory has to be there: a write would make it, and
-// hide that a disk isn't mounted or a path mistyped.
+// probeStorage tries a profile.
 func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile, try func(context.Context, *vend.Profile) error) error {
-	if s.Local != nil {
-		info, err := os.Stat("/" + p.Prefix.Key())
-		if err != nil {
-			return fmt.Errorf("its directory can't be used: %w", err)
-		}
-		if !info.IsDir() {
-			return errors.New("its location is no directory")
-		}
+	if err := checkDirectory(s, p); err != nil {
+		return err
 	}
 	return try(ctx, p)
 }

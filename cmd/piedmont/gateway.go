@@ -22,6 +22,7 @@ import (
 	"piedmont/native/bolt"
 	"piedmont/native/postgres"
 	"piedmont/router"
+	"piedmont/vend"
 )
 
 // gateway is everything that one process serves with, put together by hand.
@@ -41,7 +42,8 @@ type gateway struct {
 
 // openGateway puts a gateway together. dir is where relative paths of the configuration
 // begin. It asks the registry and the native mounts' state, but no federated mount and no
-// storage: one that is down is no reason not to start.
+// storage, beyond whether a local one has its directory: one that is down is no reason not to
+// start.
 func openGateway(ctx context.Context, c configs.Config, dir string, log *slog.Logger) (*gateway, error) {
 	g := &gateway{config: c, log: log, metrics: prometheus.NewRegistry()}
 	if err := g.open(ctx, dir); err != nil {
@@ -56,6 +58,13 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	g.config.Data = data
+	profiles, err := openStorage(ctx, g.config.Storage)
+	if err != nil {
+		return err
+	}
+	if err := checkDirectories(g.config.Storage, profiles); err != nil {
+		return err
+	}
 	if g.config.Registry.Bolt != nil {
 		if g.lock, err = lockData(data); err != nil {
 			return err
@@ -67,7 +76,7 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	if err := checkRestored(ctx, g.registry); err != nil {
 		return err
 	}
-	if err := g.mount(ctx); err != nil {
+	if err := g.mount(ctx, profiles); err != nil {
 		return err
 	}
 	return g.route(ctx, dir)
@@ -112,11 +121,7 @@ func checkRestored(ctx context.Context, r native.Registry) error {
 }
 
 // mount builds the tree.
-func (g *gateway) mount(ctx context.Context) error {
-	profiles, err := openStorage(ctx, g.config.Storage)
-	if err != nil {
-		return err
-	}
+func (g *gateway) mount(ctx context.Context, profiles map[string]*vend.Profile) error {
 	build := newMounter(g.config, g.registry, profiles, g.log)
 	if err := g.measureCache("files", build.files); err != nil {
 		return err
@@ -129,6 +134,7 @@ func (g *gateway) mount(ctx context.Context) error {
 	}
 	points := make([]mounts.Point, len(g.config.Mounts))
 	for i, m := range g.config.Mounts {
+		var err error
 		if points[i], err = build.point(ctx, m); err != nil {
 			return fmt.Errorf("mounts[%d]: %w", i, err)
 		}
@@ -153,7 +159,11 @@ func (g *gateway) tree(ctx context.Context) (*mounts.Tree, error) {
 	g.mounting.Lock()
 	defer g.mounting.Unlock()
 	if g.trees == nil {
-		if err := g.mount(ctx); err != nil {
+		profiles, err := openStorage(ctx, g.config.Storage)
+		if err == nil {
+			err = g.mount(ctx, profiles)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -65,6 +65,42 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
+// TestMissingDirectory: a start and a check refuse the same, and neither makes anything.
+func TestMissingDirectory(t *testing.T) {
+	for _, c := range []struct{ what, want string }{
+		{"missing", "storage disk: its directory doesn't exist: mount its disk, or make it"},
+		{"a file", "storage disk: its location is no directory"},
+		{"below a file", "storage disk: its location is no directory"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			config, data := localConfig(t, "")
+			dir := filepath.Dir(config)
+			warehouse := filepath.Join(dir, "warehouse")
+			require.NoError(t, os.Remove(warehouse))
+			switch c.what {
+			case "a file":
+				write(t, dir, "warehouse", "")
+			case "below a file":
+				write(t, dir, "file", "")
+				require.NoError(t, os.Symlink("file/inside", warehouse))
+			}
+			code, out, _ := piedmont(t, "check", "--config", config)
+			assert.Equal(t, 1, code)
+			assert.Contains(t, out, "failed  storage        "+strings.TrimPrefix(c.want, "storage "))
+			_, err := open(t, config)
+			require.ErrorContains(t, err, strings.Replace(c.want, "storage disk", "storage[0]", 1))
+			assert.NoFileExists(t, filepath.Join(data, "registry.db"))
+			if c.what == "missing" {
+				require.NoDirExists(t, warehouse)
+			} else {
+				require.NoError(t, os.Remove(warehouse))
+			}
+			require.NoError(t, os.Mkdir(warehouse, 0o700))
+			mustOpen(t, config)
+		})
+	}
+}
+
 func TestStartRefusesADamagedRegistry(t *testing.T) {
 	config, data := localConfig(t, "")
 	write(t, data, "registry.db", strings.Repeat("no registry ", 10_000))

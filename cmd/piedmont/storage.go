@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
 
 	"piedmont/configs"
 	"piedmont/vend"
@@ -38,6 +42,34 @@ func openProfile(ctx context.Context, s configs.Storage) (*vend.Profile, error) 
 		AccessKeyID: s.S3.AccessKeyID, SecretAccessKey: s.S3.SecretAccessKey,
 	})
 	return p, err
+}
+
+// checkDirectory refuses a local profile whose directory surely isn't there. The first write
+// would make it, and hide that a disk isn't mounted or a path mistyped. A disk that fails in
+// another way is one that is down.
+func checkDirectory(s configs.Storage, p *vend.Profile) error {
+	if s.Local == nil {
+		return nil
+	}
+	info, err := os.Stat("/" + p.Prefix.Key())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("its directory doesn't exist: mount its disk, or make it: %w", err)
+	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
+		return errors.New("its location is no directory")
+	}
+	return nil
+}
+
+// checkDirectories is checkDirectory for all profiles.
+func checkDirectories(list []configs.Storage, profiles map[string]*vend.Profile) error {
+	var errs []error
+	for i, s := range list {
+		if err := checkDirectory(s, profiles[s.Name]); err != nil {
+			errs = append(errs, fmt.Errorf("storage[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // clientProperties is what engines are told of each profile with each table. Both keys of

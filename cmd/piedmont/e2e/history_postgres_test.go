@@ -106,6 +106,7 @@ type shared struct {
 func newShared(t *testing.T) *shared {
 	t.Helper()
 	s := &shared{site: newSite(t), disk: newLossyDisk(t)}
+	s.disk.makeDir("wh")
 	var at, entry string
 	s.database, at = startPostgres(t)
 	s.key, entry = newKey(t, "ops")

@@ -68,6 +68,16 @@ func (d *lossyDisk) attach() {
 	d.stop = sync.OnceFunc(func() { _ = server.Unmount() })
 }
 
+// makeDir makes a directory at the root that no crash takes back.
+func (d *lossyDisk) makeDir(name string) {
+	d.t.Helper()
+	d.check(os.Mkdir(filepath.Join(d.mount, name), 0o755))
+	root, err := os.Open(d.mount)
+	d.check(err)
+	d.check(root.Sync())
+	d.check(root.Close())
+}
+
 // crash forgets what wasn't synced. No program may use the disk.
 func (d *lossyDisk) crash() {
 	d.t.Helper()
