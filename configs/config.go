@@ -2,8 +2,9 @@
 // it, puts in what ${env:NAME} and ${file:PATH} stand for, and checks it; whatever is
 // wrong is reported at once, each fault with the path of the value.
 //
-// The package imports nothing of Piedmont: what a location, a policy or a mount means is
-// checked by those who know, when the server is put together.
+// The package imports nothing of Piedmont: what a location, an id or a mount's path may be is
+// known by others, whose Rules are asked. What takes more than the text, as policies in
+// files do, is checked when the server is put together.
 package configs
 
 import "time"

@@ -42,7 +42,10 @@ func (f Faults) Error() string {
 
 // Load reads a configuration file. What is wrong in it comes as Faults; a file that can't
 // be read as another error.
-func Load(path string) (Config, error) {
+func Load(path string) (Config, error) { return Rules{}.Load(path) }
+
+// Load is the function of that name, and asks the rules too.
+func (r Rules) Load(path string) (Config, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
@@ -54,12 +57,15 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
-	return Parse(text, filepath.Dir(path))
+	return r.Parse(text, filepath.Dir(path))
 }
 
 // Parse reads the text of a configuration. Relative ${file:} paths are below dir. The
 // error is Faults.
-func Parse(text []byte, dir string) (Config, error) {
+func Parse(text []byte, dir string) (Config, error) { return Rules{}.Parse(text, dir) }
+
+// Parse is the function of that name, and asks the rules too.
+func (r Rules) Parse(text []byte, dir string) (Config, error) {
 	doc, err := document(text)
 	if err != nil {
 		return Config{}, Faults{{Path: "the file", Text: err.Error()}}
@@ -72,6 +78,7 @@ func Parse(text []byte, dir string) (Config, error) {
 	c.fill()
 	v := newValidator(&d)
 	v.config(&c)
+	v.obey(r, &c)
 	if len(v.faults) == 0 {
 		return c, nil
 	}

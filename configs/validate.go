@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,16 @@ func (v *validator) fault(path, format string, args ...any) {
 		return
 	}
 	v.faults = append(v.faults, Fault{Path: path, Line: v.line(path), Text: fmt.Sprintf(format, args...)})
+}
+
+// wrong says whether something at the path or inside it is wrong already.
+func (v *validator) wrong(path string) bool {
+	return slices.ContainsFunc(v.faults, func(f Fault) bool { return within(f.Path, path) })
+}
+
+func within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // quoted is " 'name'" for a text, and nothing where the name came from ${env:} or ${file:}.

@@ -97,10 +97,21 @@ mounts: [{at: legacy, rest: {uri: "`+store.URL+`", timeout: 1s}, storage: [lake]
 
 func TestCheckOfFaults(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := piedmont(t, "check", "--config", write(t, dir, "c.yaml", "nam: x\nmounts: [{at: a, rest: {uri: h}}]"))
+	code, out, errs := piedmont(t, "check", "--config", write(t, dir, "c.yaml", `nam: x
+mounts: [{at: tables, rest: {uri: h}}]
+storage: [{name: s, location: "file://rel/x", local: {}}]
+auth: {keys: [{id: a b, sha256: x, principal: p}]}
+`))
 	assert.Equal(t, 1, code)
 	assert.Empty(t, out)
-	assert.Contains(t, errs, "c.yaml can't be used:\nline 1: nam: unknown key; did you mean name?\nline 2: mounts[0].rest.uri: want a URL like https://host/path\n")
+	assert.Contains(t, errs, `c.yaml can't be used:
+line 1: nam: unknown key; did you mean name?
+line 2: mounts[0].rest.uri: want a URL like https://host/path
+line 2: mounts[0].at: mount at 'tables': the REST protocol uses this word in its paths
+line 3: storage[0].location: Invalid location: a file location names no host: file:///path
+line 4: auth.keys[0].sha256: want the SHA-256 of the secret as 64 hexadecimal digits
+line 4: auth.keys[0].id: a key's id is 1 to 64 letters, digits, '-' and '_'
+`)
 	code, _, errs = piedmont(t, "check", "--config", filepath.Join(dir, "none.yaml"))
 	assert.Equal(t, 1, code)
 	assert.Contains(t, errs, "read the configuration")

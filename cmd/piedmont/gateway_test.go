@@ -45,11 +45,13 @@ func TestStartRefuses(t *testing.T) {
 		{"a pattern without a file", "auth: {policies: ['p/*.cedar']}", nil, "auth.policies[0]: no file matches p/*.cedar"},
 		{"a broken pattern", "auth: {policies: ['[']}", nil, "auth.policies[0]"},
 		{"a directory of policies", "auth: {policies: [p]}", map[string]string{"p/a.cedar": ""}, "auth.policies[0]"},
-		{"a bad key id", "auth: {keys: [{id: 'a b', sha256: " + authz.HashSecret("x") + ", principal: p}]}", nil, `key "a b"`},
-		{"a mount at a word of the API", "  - {at: tables, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "mount at 'tables'"},
-		{"the tree's name", "  - {at: piedmont, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "would mean both"},
-		{"a warehouse outside its profile", "  - {at: x, native: {id: x, warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "mounts[1]"},
-		{"a bad native id", "  - {at: x, native: {id: 'a b', warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "mounts[1]"},
+		{"a bad key id", "auth: {keys: [{id: 'a b', sha256: " + authz.HashSecret("x") + ", principal: p}]}", nil, "line 6: auth.keys[0].id: a key's id is"},
+		{"a mount at a word of the API", "  - {at: tables, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "line 6: mounts[1].at: mount at 'tables'"},
+		{"the tree's name", "  - {at: piedmont, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "line 6: mounts[1].at: the tree's name"},
+		{"a warehouse outside its profile", "  - {at: x, native: {id: x, warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "line 6: mounts[1].native.warehouse: it lies under none"},
+		{"a bad native id", "  - {at: x, native: {id: 'a b', warehouse: 'file:///elsewhere/'}, storage: [disk]}\n", nil, "line 6: mounts[1].native.id: a native mount's id"},
+		{"a mount below one that spells otherwise", "  - {at: low, rest: {uri: 'http://127.0.0.1:1'}, case: lower}\n  - {at: low.Up, rest: {uri: 'http://127.0.0.1:1'}}\n", nil, "line 5: mounts: mount at 'low.Up'"},
+		{"a source that is no namespace", "  - {at: x, rest: {uri: 'http://127.0.0.1:1'}, source: [\"a\\u001fb\"]}\n", nil, "line 6: mounts[1].source: Invalid namespace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config, data := localConfig(t, c.more)

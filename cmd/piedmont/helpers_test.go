@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"piedmont/configs"
 )
 
 // piedmont runs a command and returns its exit code and what it wrote.
@@ -51,9 +49,11 @@ mounts:
 // open puts a gateway together as serve does.
 func open(t *testing.T, config string) (*gateway, error) {
 	t.Helper()
-	c, err := configs.Load(config)
-	require.NoError(t, err)
-	g, err := openGateway(t.Context(), c, filepath.Dir(config), quiet())
+	c, dir, err := (&serveFlags{config: config}).load()
+	if err != nil {
+		return nil, err
+	}
+	g, err := openGateway(t.Context(), c, dir, quiet())
 	if err == nil {
 		t.Cleanup(func() { _ = g.close() }) // some tests close it themselves
 	}

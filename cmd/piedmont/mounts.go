@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"piedmont/configs"
@@ -44,13 +42,7 @@ func newMounter(c configs.Config, registry native.Registry, profiles map[string]
 
 // point makes one mount and the point where it is attached. It asks no catalog anything.
 func (b *mounter) point(ctx context.Context, m configs.Mount) (mounts.Point, error) {
-	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
-	if m.At != "" {
-		p.At = strings.Split(m.At, ".")
-	}
-	if err := p.Source.Validate(); err != nil {
-		return p, fmt.Errorf("source: %w", err)
-	}
+	p := pointOf(m)
 	set, err := b.storage(m)
 	if err != nil {
 		return p, err

@@ -47,7 +47,7 @@ func (f *serveFlags) addRegistry(cmd *cobra.Command) {
 // load reads the configuration, or makes the default one. dir is where its relative paths begin.
 func (f *serveFlags) load() (c configs.Config, dir string, err error) {
 	if f.config != "" {
-		if c, err = configs.Load(f.config); err != nil {
+		if c, err = rules().Load(f.config); err != nil {
 			var faults configs.Faults
 			if errors.As(err, &faults) {
 				return c, "", fmt.Errorf("the configuration %s can't be used:\n%w", f.config, err)
