@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -107,7 +108,8 @@ func groupsKey(groups []string) string {
 
 // NewAuthorizer reads the policy files and adds the permit for admins. It fails on a file
 // that doesn't parse and on a policy that names an entity type, action or attribute that
-// doesn't exist, naming file and line.
+// doesn't exist. The error is that of all such files and policies, each with file and line; of
+// a file that doesn't parse it is the first fault.
 func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 	validate, err := newValidator()
 	if err != nil {
@@ -117,10 +119,11 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 	if a.made, err = lru.New[question, verdict](decisions); err != nil {
 		return nil, fmt.Errorf("authorization: %w", err)
 	}
+	var errs []error
 	for _, f := range append([]PolicyFile{{Name: "admins", Text: []byte(adminPolicy)}}, files...) {
 		list, err := cedar.NewPolicyListFromBytes(f.Name, f.Text)
 		if err != nil {
-			return nil, fmt.Errorf("policy file %s: %w", f.Name, err)
+			errs = append(errs, fmt.Errorf("policy file %s: %w", f.Name, err))
 		}
 		for i, p := range list {
 			err := validate(fmt.Sprintf("%s:%d", f.Name, i), p)
@@ -128,12 +131,16 @@ func NewAuthorizer(files []PolicyFile) (*Authorizer, error) {
 				err = checkNames(p)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("policy file %s, line %d: %w", f.Name, p.Position().Line, err)
+				errs = append(errs, fmt.Errorf("policy file %s, line %d: %w", f.Name, p.Position().Line, err))
+				continue
 			}
 			// Numbered, so that no file can take the place of another or of the admins'.
 			a.policies.Add(cedar.PolicyID(strconv.Itoa(len(a.scopes))), p)
 			a.scopes = append(a.scopes, scopeOf(p))
 		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return a, nil
 }

@@ -223,6 +223,20 @@ func TestPolicyTyposAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestAllPolicyFaultsInOneRun(t *testing.T) {
+	_, err := NewAuthorizer([]PolicyFile{
+		{Name: "a.cedar", Text: []byte("permit(principal, action == Action::\"loadTabel\", resource);\n\npermit(principal in Gruop::\"g\", action, resource);")},
+		{Name: "b.cedar", Text: []byte("\nallow();")},
+		{Name: "c.cedar", Text: []byte("\n\npermit(principal, action, resource is Tabel);")},
+		{Name: "d.cedar", Text: []byte("permit(principal, action, resource);")},
+	})
+	require.Error(t, err)
+	for _, want := range []string{"a.cedar, line 1: ", "loadTabel", "a.cedar, line 3: ", "Gruop", "policy file b.cedar: ", "<input>:2:", "c.cedar, line 3: ", "Tabel"} {
+		assert.Contains(t, err.Error(), want)
+	}
+	assert.NotContains(t, err.Error(), "d.cedar")
+}
+
 // No file's name may put its policies in the place of others.
 func TestPolicyFilesDontReplaceEachOther(t *testing.T) {
 	admin := Identity{Admin: true}
