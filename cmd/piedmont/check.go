@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"piedmont/authz"
 	"piedmont/configs"
 	"piedmont/mounts"
 	"piedmont/vend"
@@ -66,36 +65,51 @@ func checkCommand() *cobra.Command {
 // errChecks is the outcome of a check that found something.
 var errChecks = errors.New("some checks failed")
 
-// check makes all checks, and a survey of the mounts unless deep is nil.
+// check makes all checks, whatever fails, and a survey of the mounts unless deep is nil.
 func check(ctx context.Context, report *reporter, c configs.Config, dir string, deep *deepCheck) error {
 	report.line("configuration", c.Name, nil)
-	report.line("access", accessOf(c), checkAccess(c, dir))
-	profiles, err := openStorage(ctx, c.Storage)
-	if err != nil {
-		report.line("storage", "profiles", err)
-		return errChecks
-	}
-	for _, s := range c.Storage {
-		name, try := s.Name, vend.Check
-		if !isWritten(c, s.Name) {
-			name, try = name+" (read only)", vend.CheckRead
-		}
-		_ = report.probe(ctx, "storage", name, func(ctx context.Context) error { return probeStorage(ctx, s, profiles[s.Name], try) }) // it is in the report
-	}
+	report.access(c, dir)
+	parts := newParts(ctx, c, slog.New(slog.DiscardHandler))
+	checkStorage(ctx, report, parts)
 	registry, err := probeRegistry(ctx, c)
 	if err != nil {
 		report.line("registry", "state", err)
-		return errChecks
+		registry = &probedRegistry{state: "not known", release: func() {}}
+		parts.withoutRegistry()
+	} else {
+		_ = report.probe(ctx, "registry", registry.state, func(ctx context.Context) error { return registry.check(ctx, c) }) // it is in the report
+		parts.addNative(registry)
 	}
-	defer registry.release()
-	_ = report.probe(ctx, "registry", registry.state, func(ctx context.Context) error { return registry.check(ctx, c) }) // it is in the report
-	if err := checkMounts(ctx, report, c, registry, profiles, deep); err != nil {
-		return err
+	defer func() {
+		parts.close()
+		registry.release()
+	}()
+	answers := checkMounts(ctx, report, parts)
+	if deep != nil {
+		if err := deep.run(ctx, parts.points, answers, registry); err != nil {
+			return err
+		}
 	}
 	if report.failed {
 		return errChecks
 	}
 	return nil
+}
+
+// checkStorage probes each profile.
+func checkStorage(ctx context.Context, report *reporter, parts *parts) {
+	for i, s := range parts.config.Storage {
+		name, try := s.Name, vend.Check
+		if !isWritten(parts.config, s.Name) {
+			name, try = name+" (read only)", vend.CheckRead
+		}
+		_ = report.probe(ctx, "storage", name, func(ctx context.Context) error { // it is in the report
+			if err := parts.storage[i]; err != nil {
+				return err
+			}
+			return probeStorage(ctx, s, parts.profiles[s.Name], try)
+		})
+	}
 }
 
 // isWritten says whether Piedmont itself writes to the profile: federated mounts only read.
@@ -111,31 +125,18 @@ func probeStorage(ctx context.Context, s configs.Storage, p *vend.Profile, try f
 	return try(ctx, p)
 }
 
-// checkMounts builds the tree as a start does, probes each mount and surveys them unless deep is
-// nil. Its error is of the survey; what checks find is in the report.
-func checkMounts(ctx context.Context, report *reporter, c configs.Config, registry *probedRegistry, profiles map[string]*vend.Profile, deep *deepCheck) error {
-	build := newMounter(c, registry, profiles, slog.New(slog.DiscardHandler))
-	points := make([]mounts.Point, len(c.Mounts))
-	for i, m := range c.Mounts {
-		var err error
-		if points[i], err = build.point(ctx, m); err != nil {
-			report.line("mount", mountName(m), err)
-			return nil
-		}
-		defer func() { _ = points[i].Mount.Close() }() // nothing was changed through it
+// checkMounts probes each mount, and returns how they answered.
+func checkMounts(ctx context.Context, report *reporter, parts *parts) []error {
+	answers := make([]error, len(parts.points))
+	for i, m := range parts.config.Mounts {
+		answers[i] = report.probe(ctx, "mount", mountName(m), func(ctx context.Context) error {
+			if err := parts.mounts[i]; err != nil {
+				return err
+			}
+			return probeMount(ctx, &parts.points[i])
+		})
 	}
-	if _, err := mounts.NewTree(c.Name, points); err != nil {
-		report.line("mounts", "tree", err)
-		return nil
-	}
-	answers := make([]error, len(c.Mounts))
-	for i, m := range c.Mounts {
-		answers[i] = report.probe(ctx, "mount", mountName(m), func(ctx context.Context) error { return probeMount(ctx, &points[i]) })
-	}
-	if deep == nil {
-		return nil
-	}
-	return deep.run(ctx, points, answers, registry)
+	return answers
 }
 
 func mountName(m configs.Mount) string {
@@ -176,25 +177,20 @@ func accessOf(c configs.Config) string {
 	return "the generated admin key"
 }
 
-// checkAccess reads the policies and the keys, without making one.
-func checkAccess(c configs.Config, dir string) error {
-	policies, err := readPolicies(c.Auth.Policies, dir)
-	if err != nil {
-		return err
-	}
-	if _, err := authz.NewAuthorizer(policies); err != nil {
-		return err
-	}
-	for i, k := range c.Auth.Keys {
-		if err := authz.CheckKeyID(k.ID); err != nil {
-			return fmt.Errorf("auth.keys[%d]: %w", i, err)
+// access reads the policies and the keys, without making one, and writes a line for each fault.
+func (r *reporter) access(c configs.Config, dir string) {
+	_, faults := readPolicies(c.Auth.Policies, dir)
+	if _, err := os.Stat(filepath.Join(c.Data, adminKeyFile)); err == nil && len(c.Auth.Keys) == 0 { // else one is made at the first start
+		if _, _, err := adminKey(c.Data); err != nil {
+			faults = append(faults, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(c.Data, adminKeyFile)); err != nil || len(c.Auth.Keys) > 0 {
-		return nil //nolint:nilerr // it will be made at the first start
+	if len(faults) == 0 {
+		r.line("access", accessOf(c), nil)
 	}
-	_, _, err = adminKey(c.Data)
-	return err
+	for _, err := range faults {
+		r.line("access", accessOf(c), err)
+	}
 }
 
 // reporter writes one line for each thing checked.

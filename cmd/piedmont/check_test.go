@@ -66,6 +66,31 @@ func TestCheckFindsWhatFails(t *testing.T) {
 	assert.Equal(t, "piedmont: some checks failed\n", errs)
 }
 
+// TestCheckGoesOn: each profile and each mount has its line, whatever fails before it.
+func TestCheckGoesOn(t *testing.T) {
+	config, data := brokenConfig(t)
+	write(t, data, "registry.db", strings.Repeat("no registry ", 10_000))
+	code, out, errs := piedmont(t, "check", "--config", config)
+	assert.Equal(t, 1, code)
+	assert.Equal(t, "piedmont: some checks failed\n", errs)
+	rest := out
+	for _, want := range []string{
+		"ok      configuration  piedmont\n",
+		"failed  access         the generated admin key: auth.policies[0]: no file matches none.cedar\n", "failed  access         the generated admin key: auth.policies[2]: ",
+		"/p/a.cedar, line 1: ", "/p/a.cedar, line 3: ", "/p/b.cedar: ",
+		"ok      storage        disk\n", "ok      storage        twin\n", "failed  storage        gone (read only): ", "failed  storage        role (read only): ",
+		"failed  registry       state: ",
+		"failed  mount          (root) native main, format versions 1, 2, 3: its registry failed its check\n", "failed  mount          twins native twins, format versions 1, 2, 3: storage profiles of mount twins",
+		"failed  mount          hive hive: ", "failed  mount          needy rest: it needs the storage profile 'role'\n", "failed  mount          down rest: ",
+	} {
+		_, after, found := strings.Cut(rest, want)
+		require.True(t, found, "no %q in its place in\n%s", want, out)
+		rest = after
+	}
+	_, out, _ = piedmont(t, "check", "--config", config, "--deep")
+	assert.Contains(t, out, "\n(root) native, not looked at: it failed its check\n\ntwins native, not looked at: it failed its check\n")
+}
+
 // TestCheckOfReadOnlyStorage: what no native mount names is not written to.
 func TestCheckOfReadOnlyStorage(t *testing.T) {
 	var refuses, written atomic.Bool

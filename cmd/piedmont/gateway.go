@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,7 +21,6 @@ import (
 	"piedmont/native/bolt"
 	"piedmont/native/postgres"
 	"piedmont/router"
-	"piedmont/vend"
 )
 
 // gateway is everything that one process serves with, put together by hand.
@@ -30,6 +28,7 @@ type gateway struct {
 	config   configs.Config
 	lock     *dataLock
 	registry native.Registry
+	parts    *parts
 	mounting sync.Mutex // held while the trees are made
 	trees    *mounts.Holder
 	router   *router.Router
@@ -41,7 +40,8 @@ type gateway struct {
 }
 
 // openGateway puts a gateway together. dir is where relative paths of the configuration
-// begin. It asks the registry and the native mounts' state, but no federated mount and no
+// begin. What is wrong with the configuration is found, all of it, before a lock, a registry or a
+// key is made. It asks the registry and the native mounts' state, but no federated mount and no
 // storage, beyond whether a local one has its directory: one that is down is no reason not to
 // start.
 func openGateway(ctx context.Context, c configs.Config, dir string, log *slog.Logger) (*gateway, error) {
@@ -58,11 +58,10 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	g.config.Data = data
-	profiles, err := openStorage(ctx, g.config.Storage)
-	if err != nil {
-		return err
-	}
-	if err := checkDirectories(g.config.Storage, profiles); err != nil {
+	g.parts = newParts(ctx, g.config, g.log)
+	authorizer, faults := readPolicies(g.config.Auth.Policies, dir)
+	faults = append(faults, g.parts.directories()...)
+	if err := g.parts.wrong(faults...); err != nil {
 		return err
 	}
 	if g.config.Registry.Bolt != nil {
@@ -76,10 +75,10 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	if err := checkRestored(ctx, g.registry); err != nil {
 		return err
 	}
-	if err := g.mount(ctx, profiles); err != nil {
+	if err := g.mount(ctx); err != nil {
 		return err
 	}
-	return g.route(ctx, dir)
+	return g.route(ctx, authorizer)
 }
 
 // registryPath is where the registry's file lies.
@@ -120,26 +119,22 @@ func checkRestored(ctx context.Context, r native.Registry) error {
 	return err
 }
 
-// mount builds the tree.
-func (g *gateway) mount(ctx context.Context, profiles map[string]*vend.Profile) error {
-	build := newMounter(g.config, g.registry, profiles, g.log)
-	if err := g.measureCache("files", build.files); err != nil {
+// mount builds the tree of the parts.
+func (g *gateway) mount(ctx context.Context) error {
+	if err := g.measureCache("files", g.parts.build.files); err != nil {
 		return err
 	}
-	if err := g.measureCache("rest", build.rest); err != nil {
+	if err := g.measureCache("rest", g.parts.build.rest); err != nil {
 		return err
 	}
 	if err := g.metrics.Register(guards{func() *mounts.Holder { return g.trees }}); err != nil {
 		return err
 	}
-	points := make([]mounts.Point, len(g.config.Mounts))
-	for i, m := range g.config.Mounts {
-		var err error
-		if points[i], err = build.point(ctx, m); err != nil {
-			return fmt.Errorf("mounts[%d]: %w", i, err)
-		}
+	g.parts.addNative(g.registry)
+	if err := g.parts.wrong(); err != nil {
+		return err
 	}
-	tree, err := mounts.NewTree(g.config.Name, points)
+	tree, err := mounts.NewTree(g.config.Name, g.parts.points)
 	if err != nil {
 		return err
 	}
@@ -159,11 +154,8 @@ func (g *gateway) tree(ctx context.Context) (*mounts.Tree, error) {
 	g.mounting.Lock()
 	defer g.mounting.Unlock()
 	if g.trees == nil {
-		profiles, err := openStorage(ctx, g.config.Storage)
-		if err == nil {
-			err = g.mount(ctx, profiles)
-		}
-		if err != nil {
+		g.parts = newParts(ctx, g.config, g.log)
+		if err := g.mount(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +187,7 @@ func checkIDs(ctx context.Context, c configs.Config, registry native.Registry) e
 }
 
 // route puts the router before the tree.
-func (g *gateway) route(ctx context.Context, dir string) error {
+func (g *gateway) route(ctx context.Context, authorizer *authz.Authorizer) error {
 	tokens, err := authz.NewTokens(ctx, native.SigningKeys{Registry: g.registry}, time.Now)
 	if err != nil {
 		return err
@@ -205,14 +197,6 @@ func (g *gateway) route(ctx context.Context, dir string) error {
 		return err
 	}
 	authenticator, err := authz.NewAuthenticator(keys, admins, tokens, time.Now)
-	if err != nil {
-		return err
-	}
-	policies, err := readPolicies(g.config.Auth.Policies, dir)
-	if err != nil {
-		return err
-	}
-	authorizer, err := authz.NewAuthorizer(policies)
 	if err != nil {
 		return err
 	}
@@ -271,6 +255,8 @@ func (g *gateway) close() error {
 	var errs []error
 	if g.trees != nil {
 		g.trees.Close()
+	} else if g.parts != nil {
+		g.parts.close()
 	}
 	if g.registry != nil {
 		errs = append(errs, g.registry.Close())
@@ -279,31 +265,4 @@ func (g *gateway) close() error {
 		errs = append(errs, g.lock.release())
 	}
 	return errors.Join(errs...)
-}
-
-// readPolicies reads the files that the patterns name. A pattern without a file is an
-// error: a policy that isn't found would else just not apply.
-func readPolicies(patterns []string, dir string) ([]authz.PolicyFile, error) {
-	var files []authz.PolicyFile
-	for i, pattern := range patterns {
-		full := pattern
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(dir, full)
-		}
-		names, err := filepath.Glob(full)
-		if err != nil {
-			return nil, fmt.Errorf("auth.policies[%d]: %w", i, err)
-		}
-		if len(names) == 0 {
-			return nil, fmt.Errorf("auth.policies[%d]: no file matches %s", i, pattern)
-		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return nil, fmt.Errorf("auth.policies[%d]: %w", i, err)
-			}
-			files = append(files, authz.PolicyFile{Name: name, Text: text})
-		}
-	}
-	return files, nil
 }

@@ -60,11 +60,54 @@ func TestStartRefuses(t *testing.T) {
 			}
 			_, err := open(t, config)
 			require.ErrorContains(t, err, c.want)
+			assert.NoFileExists(t, filepath.Join(data, "registry.db"))
 			lock, err := lockData(data)
 			require.NoError(t, err, "a start that failed holds nothing")
 			require.NoError(t, lock.release())
 		})
 	}
+}
+
+// brokenConfig has a fault of each kind that the text alone doesn't show, beside good parts.
+func brokenConfig(t *testing.T) (config, data string) {
+	t.Helper()
+	t.Setenv("AWS_PROFILE", "none")
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	config, data = localConfig(t, `  - {at: twins, native: {id: twins, warehouse: "file://DIR/warehouse/t"}, storage: [disk, twin]}
+  - {at: hive, hive: {uris: ["thrift://127.0.0.1:1"], tls: {ca: /none.pem}, timeout: 1s}}
+  - {at: needy, rest: {uri: "http://127.0.0.1:1", timeout: 1s}, storage: [role]}
+  - {at: down, rest: {uri: "http://127.0.0.1:1", timeout: 1s}}
+auth: {policies: [none.cedar, "p/*.cedar", "["]}
+`)
+	dir := filepath.Dir(config)
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	write(t, dir, "piedmont.yaml", strings.Replace(string(text), "mounts:\n", `  - {name: twin, location: "file://`+dir+`/warehouse/", local: {}}
+  - {name: gone, location: "file://`+dir+`/gone/", local: {}}
+  - {name: role, location: "s3://b/", s3: {region: r}}
+mounts:
+`, 1))
+	write(t, dir, "p/a.cedar", "permit(principal, action == Action::\"loadTabel\", resource);\n\npermit(principal in Gruop::\"g\", action, resource);")
+	write(t, dir, "p/b.cedar", "\nallow();")
+	return config, data
+}
+
+// TestStartNamesAllFaults, and makes nothing while there is one.
+func TestStartNamesAllFaults(t *testing.T) {
+	config, data := brokenConfig(t)
+	_, err := open(t, config)
+	require.Error(t, err)
+	for _, want := range []string{
+		"\nauth.policies[0]: no file matches none.cedar\n", "\nauth.policies[2]: ", "/p/a.cedar, line 1: ", "/p/a.cedar, line 3: ", "/p/b.cedar: ",
+		"\nstorage[2]: its directory doesn't exist", "\nstorage[3]: ", "\nmounts[1]: ", "\nmounts[2]: ",
+	} {
+		assert.Contains(t, err.Error(), want)
+	}
+	for _, not := range []string{"mounts[0]", "mounts[3]", "mounts[4]"} {
+		assert.NotContains(t, err.Error(), not, "it isn't its fault")
+	}
+	assert.NoDirExists(t, data)
 }
 
 // TestMissingDirectory: a start and a check refuse the same, and neither makes anything.

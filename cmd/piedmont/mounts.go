@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,7 +20,6 @@ import (
 
 // mounter makes the mounts of a configuration. Those of a kind share a document cache.
 type mounter struct {
-	registry native.Registry
 	profiles map[string]*vend.Profile
 	files    *vend.Documents // for mounts that read metadata files
 	rest     *rest.Documents
@@ -27,48 +28,58 @@ type mounter struct {
 
 // newMounter gives each kind of mount that is configured an equal part of the memory for
 // documents.
-func newMounter(c configs.Config, registry native.Registry, profiles map[string]*vend.Profile, log *slog.Logger) *mounter {
+func newMounter(c configs.Config, profiles map[string]*vend.Profile, log *slog.Logger) *mounter {
 	kinds := map[bool]bool{}
 	for _, m := range c.Mounts {
 		kinds[m.REST == nil] = true
 	}
 	part := int64(c.Cache.Documents) / int64(max(len(kinds), 1))
 	return &mounter{
-		registry: registry, profiles: profiles, log: log,
+		profiles: profiles, log: log,
 		files: vend.NewDocuments(part),
 		rest:  rest.NewDocuments(part),
 	}
 }
 
-// point makes one mount and the point where it is attached. It asks no catalog anything.
-func (b *mounter) point(ctx context.Context, m configs.Mount) (mounts.Point, error) {
+// federated makes a mount that needs no registry; of a native one it makes the point alone. It
+// asks no catalog anything.
+func (b *mounter) federated(ctx context.Context, m configs.Mount) (mounts.Point, error) {
 	p := pointOf(m)
 	set, err := b.storage(m)
 	if err != nil {
 		return p, err
 	}
-	if m.Native != nil {
-		p.Kind = "native"
-		p.Mount, err = native.New(native.Options{
-			ID: m.Native.ID, Registry: b.registry, Warehouse: m.Native.Warehouse, Storage: set,
-			UndropWindow: *m.Native.UndropWindow, FormatVersions: m.Native.FormatVersions, DefaultFormatVersion: m.Native.DefaultFormatVersion,
-			Documents: b.files, Now: time.Now, Logger: b.log,
-		})
-		return p, err
+	switch {
+	case m.Native != nil: // it needs the registry
+	case m.Glue != nil:
+		p.Mount, err = made(b.openGlue(ctx, m, set))
+	case m.Hive != nil:
+		p.Mount, err = made(b.openHive(m, set)) //nolint:contextcheck // what it asks by itself ends when it is closed
+	default:
+		p.Mount, err = made(b.openREST(m, set))
 	}
-	if m.Glue != nil {
-		p.Kind = "glue"
-		p.Mount, err = b.openGlue(ctx, m, set)
-		return p, err
-	}
-	if m.Hive != nil {
-		p.Kind = "hive"
-		p.Mount, err = b.openHive(m, set) //nolint:contextcheck // what it asks by itself ends when it is closed
-		return p, err
-	}
-	p.Kind = "rest"
-	p.Mount, err = b.openREST(m, set)
 	return p, err
+}
+
+// made is a catalog as a mount, and no interface that holds a nil pointer.
+func made[C mounts.Mount](catalog C, err error) (mounts.Mount, error) {
+	if err != nil {
+		return nil, err
+	}
+	return catalog, nil
+}
+
+// native makes a native mount.
+func (b *mounter) native(m configs.Mount, registry native.Registry) (mounts.Mount, error) {
+	set, err := b.storage(m)
+	if err != nil {
+		return nil, err
+	}
+	return made(native.New(native.Options{
+		ID: m.Native.ID, Registry: registry, Warehouse: m.Native.Warehouse, Storage: set,
+		UndropWindow: *m.Native.UndropWindow, FormatVersions: m.Native.FormatVersions, DefaultFormatVersion: m.Native.DefaultFormatVersion,
+		Documents: b.files, Now: time.Now, Logger: b.log,
+	}))
 }
 
 func (b *mounter) openGlue(ctx context.Context, m configs.Mount, set *vend.Set) (*metastore.Catalog, error) {
@@ -97,11 +108,16 @@ func (b *mounter) openHive(m configs.Mount, set *vend.Set) (*metastore.Catalog, 
 	})
 }
 
+// errProfile is of a mount whose storage profile couldn't be made, which was said already.
+var errProfile = errors.New("it needs the storage profile")
+
 // storage is the set of profiles that a mount may use.
 func (b *mounter) storage(m configs.Mount) (*vend.Set, error) {
 	list := make([]*vend.Profile, len(m.Storage))
 	for i, name := range m.Storage {
-		list[i] = b.profiles[name]
+		if list[i] = b.profiles[name]; list[i] == nil {
+			return nil, fmt.Errorf("%w '%s'", errProfile, name)
+		}
 	}
 	return vend.NewSet(m.At, list...)
 }

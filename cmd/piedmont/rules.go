@@ -48,7 +48,15 @@ func plain(err error) error {
 
 // pointOf is the point of a mount, without its catalog.
 func pointOf(m configs.Mount) mounts.Point {
-	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower"}
+	p := mounts.Point{Source: m.Source, Lower: m.Case == "lower", Kind: "rest"}
+	switch {
+	case m.Native != nil:
+		p.Kind = "native"
+	case m.Glue != nil:
+		p.Kind = "glue"
+	case m.Hive != nil:
+		p.Kind = "hive"
+	}
 	if m.At != "" {
 		p.At = strings.Split(m.At, ".")
 	}

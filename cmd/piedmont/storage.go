@@ -14,17 +14,18 @@ import (
 	"piedmont/vend/s3"
 )
 
-// openStorage makes the storage profiles. It asks no storage anything.
-func openStorage(ctx context.Context, list []configs.Storage) (map[string]*vend.Profile, error) {
-	profiles := map[string]*vend.Profile{}
+// openStorage makes the storage profiles, and says of each why it couldn't be made. It asks no
+// storage anything.
+func openStorage(ctx context.Context, list []configs.Storage) (map[string]*vend.Profile, []error) {
+	profiles, errs := map[string]*vend.Profile{}, make([]error, len(list))
 	for i, s := range list {
-		p, err := openProfile(ctx, s)
-		if err != nil {
-			return nil, fmt.Errorf("storage[%d]: %w", i, err)
+		if p, err := openProfile(ctx, s); err != nil {
+			errs[i] = err
+		} else {
+			profiles[s.Name] = p
 		}
-		profiles[s.Name] = p
 	}
-	return profiles, nil
+	return profiles, errs
 }
 
 func openProfile(ctx context.Context, s configs.Storage) (*vend.Profile, error) {
@@ -59,17 +60,6 @@ func checkDirectory(s configs.Storage, p *vend.Profile) error {
 		return errors.New("its location is no directory")
 	}
 	return nil
-}
-
-// checkDirectories is checkDirectory for all profiles.
-func checkDirectories(list []configs.Storage, profiles map[string]*vend.Profile) error {
-	var errs []error
-	for i, s := range list {
-		if err := checkDirectory(s, profiles[s.Name]); err != nil {
-			errs = append(errs, fmt.Errorf("storage[%d]: %w", i, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // clientProperties is what engines are told of each profile with each table. Both keys of

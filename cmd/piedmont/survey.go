@@ -98,10 +98,10 @@ func (d *deepCheck) run(ctx context.Context, points []mounts.Point, answers []er
 		}
 		m := survey.Mount{Point: &points[i], Identity: identityOf(d.mounts[i])}
 		switch {
-		case d.mounts[i].Native != nil && !registry.probed:
-			m.Skip = "its registry is " + strings.Replace(registry.state, notLookedAt, "", 1)
 		case answers[i] != nil:
 			m.Skip = "it failed its check"
+		case d.mounts[i].Native != nil && !registry.probed:
+			m.Skip = "its registry is " + strings.Replace(registry.state, notLookedAt, "", 1)
 		}
 		o.Mounts = append(o.Mounts, m)
 	}
