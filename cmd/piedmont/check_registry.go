@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -46,13 +47,18 @@ func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	}}, nil
 }
 
-// probeServer asks the server that has the registry's file, if that answers.
+// probeServer asks the server that has the registry's file. One that can't be asked is no fault of
+// the registry's; one that fails is.
 func probeServer(ctx context.Context, c configs.Config) (*probedRegistry, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	registry := openServersRegistry(c)
-	if _, err := registry.Scan(ctx, "", "", 1); err != nil {
+	_, err := registry.Scan(ctx, "", "", 1)
+	if errors.Is(err, errNoControl) || errors.Is(err, errOtherRelease) {
 		return standIn("in use by a server" + notLookedAt + ": " + err.Error())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the running server for its registry: %w", err)
 	}
 	return &probedRegistry{Registry: registry, state: "asked of the running server", probed: true, release: func() {
 		_ = registry.Close() // nothing was written

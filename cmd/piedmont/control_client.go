@@ -97,6 +97,8 @@ func newControlClient(dial func(context.Context) (net.Conn, error), closing func
 	return &controlClient{http: &http.Client{Transport: transport}, close: closing}
 }
 
+var errOtherRelease = errors.New("the running server doesn't know this command: it is of another release")
+
 // maxControlError bounds the text of an error.
 const maxControlError = 64 << 10
 
@@ -123,7 +125,7 @@ func (c *controlClient) do(ctx context.Context, method, path string, body io.Rea
 		return nil, fmt.Errorf("read what the server refused: %w", err)
 	}
 	if answer.StatusCode == http.StatusNotFound {
-		return nil, errors.New("the running server doesn't know this command: it is of another release")
+		return nil, errOtherRelease
 	}
 	return nil, errors.New(strings.TrimSpace(string(text)))
 }

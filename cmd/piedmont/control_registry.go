@@ -64,11 +64,14 @@ func writeRecords(w io.Writer, list ...native.Record) error {
 // question is a connection of its own, so one server may take the place of another meanwhile.
 type serversRegistry struct{ client *controlClient }
 
+// errNoControl: who holds the registry can't be asked at all.
+var errNoControl = errors.New("the server that has the registry takes no admin commands")
+
 func openServersRegistry(c configs.Config) *serversRegistry {
 	return &serversRegistry{newControlClient(func(ctx context.Context) (net.Conn, error) {
 		conn, err := dialControl(ctx, c.Data)
 		if err != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("the server that has the registry takes no admin commands, or was stopped: %w", err)
+			return nil, fmt.Errorf("%w, or was stopped: %w", errNoControl, err)
 		}
 		return conn, err
 	}, func() error { return nil })}

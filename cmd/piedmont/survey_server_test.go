@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -128,9 +129,9 @@ func TestDeepCheckOfARunningServer(t *testing.T) {
 	assert.Contains(t, out, "failed  registry       asked of the running server: the registry holds the catalog 'team', which no mount names")
 }
 
-// deepCheckWhile runs a check in JSON that gives up soon. When it has found a table, something
+// deepCheckWhile runs a check in JSON that gives up after the patience, or the usual one for 0. When it has found a table, something
 // happens before it goes on.
-func deepCheckWhile(t *testing.T, config, journal string, happens func(interrupt func())) (string, error) {
+func deepCheckWhile(t *testing.T, config, journal string, patience time.Duration, happens func(interrupt func())) (string, error) {
 	t.Helper()
 	c, err := configs.Load(config)
 	require.NoError(t, err)
@@ -138,7 +139,7 @@ func deepCheckWhile(t *testing.T, config, journal string, happens func(interrupt
 	report := &reporter{w: out, json: true}
 	d, err := newDeepCheck(c, deepFlags{on: true, json: true, journal: journal}, report, io.Discard)
 	require.NoError(t, err)
-	d.patience = 100 * time.Millisecond
+	d.patience = patience
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
@@ -159,7 +160,7 @@ func deepCheckWhile(t *testing.T, config, journal string, happens func(interrupt
 func TestServerStopsDuringADeepCheck(t *testing.T) {
 	config, _, stop := servedTables(t)
 	journal := filepath.Join(t.TempDir(), "journal")
-	out, err := deepCheckWhile(t, config, journal, func(func()) { stop() })
+	out, err := deepCheckWhile(t, config, journal, 100*time.Millisecond, func(func()) { stop() })
 	require.ErrorIs(t, err, errChecks)
 	tables, _, mounts := linesOf(t, out)
 	require.NotEmpty(t, tables)
@@ -168,7 +169,7 @@ func TestServerStopsDuringADeepCheck(t *testing.T) {
 	require.Contains(t, mounts[""].Detail, "given up: nothing was answered")
 	require.Contains(t, mounts[""].Detail, "the server that has the registry takes no admin commands, or was stopped")
 
-	out, err = deepCheckWhile(t, config, journal, func(func()) {})
+	out, err = deepCheckWhile(t, config, journal, 0, func(func()) {})
 	require.NoError(t, err)
 	requireWhole(t, out)
 }
@@ -176,7 +177,7 @@ func TestServerStopsDuringADeepCheck(t *testing.T) {
 // TestServerRestartsDuringADeepCheck: the survey goes on with the next server.
 func TestServerRestartsDuringADeepCheck(t *testing.T) {
 	config, _, stop := servedTables(t)
-	out, err := deepCheckWhile(t, config, "", func(func()) {
+	out, err := deepCheckWhile(t, config, "", 0, func(func()) {
 		stop()
 		serve(t, mustOpen(t, config))
 	})
@@ -188,14 +189,14 @@ func TestServerRestartsDuringADeepCheck(t *testing.T) {
 func TestDeepCheckOfARunningServerIsInterrupted(t *testing.T) {
 	config, _, _ := servedTables(t)
 	journal := filepath.Join(t.TempDir(), "journal")
-	out, err := deepCheckWhile(t, config, journal, func(interrupt func()) { interrupt() })
+	out, err := deepCheckWhile(t, config, journal, 0, func(interrupt func()) { interrupt() })
 	require.ErrorContains(t, err, "interrupted: the same command goes on from "+journal)
 	tables, overlaps, mounts := linesOf(t, out)
 	require.NotEmpty(t, tables)
 	require.Less(t, len(tables), surveyed)
 	require.Empty(t, overlaps)
 	require.Empty(t, mounts)
-	out, err = deepCheckWhile(t, config, journal, func(func()) {})
+	out, err = deepCheckWhile(t, config, journal, 0, func(func()) {})
 	require.NoError(t, err)
 	requireWhole(t, out)
 }
@@ -210,4 +211,19 @@ func TestDeepCheckBesideAnotherRelease(t *testing.T) {
 	const why = "the running server doesn't know this command: it is of another release"
 	assert.Contains(t, out, "ok      registry       in use by a server: not looked at: "+why+"\n")
 	assert.Contains(t, out, "\n\n(root) native, not looked at: its registry is in use by a server: "+why+"\n")
+}
+
+// TestCheckBesideAFailingServer: a registry that the server can't read is no registry that was
+// left alone.
+func TestCheckBesideAFailingServer(t *testing.T) {
+	config := withTables(t, "")
+	g := mustOpen(t, config)
+	controlled(t, g.config.Data, newControl(g), map[string]func(http.ResponseWriter, *http.Request) error{
+		recordsPath: func(http.ResponseWriter, *http.Request) error { return errors.New("the disk is gone") },
+	})
+	for _, deep := range [][]string{nil, {"--deep"}} {
+		code, out, errs := piedmont(t, append([]string{"check", "--config", config}, deep...)...)
+		assert.Equal(t, 1, code, errs)
+		assert.Contains(t, out, "failed  registry       state: ask the running server for its registry: the disk is gone\n")
+	}
 }
