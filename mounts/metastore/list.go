@@ -55,13 +55,13 @@ func sizeOfList(l list, names []string) int64 {
 }
 
 // ListNamespaces lists the databases. They hold no namespaces.
-func (c *Catalog) ListNamespaces(ctx context.Context, caller mounts.Caller, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
+func (c *Catalog) ListNamespaces(ctx context.Context, _ mounts.Caller, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
 	const op = "listNamespaces"
 	if !parent.IsRoot() {
 		_, err := c.database(ctx, op, parent)
 		return nil, "", err
 	}
-	names, next, err := c.page(ctx, op, list{}, p, caller.NoCache)
+	names, next, err := c.page(ctx, op, list{}, p)
 	children := make([]mounts.Namespace, len(names))
 	for i, name := range names {
 		children[i] = mounts.Namespace{name}
@@ -88,23 +88,23 @@ func (c *Catalog) database(ctx context.Context, op string, n mounts.Namespace) (
 }
 
 // ListTables lists the Iceberg tables of a database. The root holds none.
-func (c *Catalog) ListTables(ctx context.Context, caller mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
-	return c.objects(ctx, "listTables", n, Table, p, caller.NoCache)
+func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	return c.objects(ctx, "listTables", n, Table, p)
 }
 
 // ListViews lists the Iceberg views of a database. The root holds none.
-func (c *Catalog) ListViews(ctx context.Context, caller mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
-	return c.objects(ctx, "listViews", n, View, p, caller.NoCache)
+func (c *Catalog) ListViews(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	return c.objects(ctx, "listViews", n, View, p)
 }
 
-func (c *Catalog) objects(ctx context.Context, op string, n mounts.Namespace, kind Kind, p mounts.Page, now bool) ([]mounts.Identifier, string, error) {
+func (c *Catalog) objects(ctx context.Context, op string, n mounts.Namespace, kind Kind, p mounts.Page) ([]mounts.Identifier, string, error) {
 	if n.IsRoot() {
 		return nil, "", nil
 	}
 	if len(n) != 1 {
 		return nil, "", &mounts.Error{Kind: mounts.NoSuchNamespace, Op: op, Name: n.String()}
 	}
-	names, next, err := c.page(ctx, op, list{database: n[0], kind: kind}, p, now)
+	names, next, err := c.page(ctx, op, list{database: n[0], kind: kind}, p)
 	ids := make([]mounts.Identifier, len(names))
 	for i, name := range names {
 		ids[i] = n.Table(name)
@@ -114,16 +114,15 @@ func (c *Catalog) objects(ctx context.Context, op string, n mounts.Namespace, ki
 
 // page is one page of a list. A source that pages itself is followed as it goes. What another
 // gives all at once is sorted, cut into pages and kept for a while; a token says behind which
-// name to go on, so that a list that was lost, or is asked for anew, costs one more question and
-// nothing else.
-func (c *Catalog) page(ctx context.Context, op string, l list, p mounts.Page, now bool) ([]string, string, error) {
+// name to go on, so that a list that was lost costs one more question and nothing else.
+func (c *Catalog) page(ctx context.Context, op string, l list, p mounts.Page) ([]string, string, error) {
 	at, err := parsePosition(op, p.Token)
 	if err != nil {
 		return nil, "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	if at.after != "" && !now {
+	if at.after != "" {
 		if names, ok := c.listings.Get(l); ok {
 			names, next := cut(names, at.after, p.Size)
 			return names, next, nil

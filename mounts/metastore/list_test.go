@@ -63,16 +63,6 @@ func TestListingIsKept(t *testing.T) {
 	views, _, err := w.ListViews(t.Context(), mounttest.Caller, db, mounts.Page{Size: 7})
 	require.NoError(t, err)
 	require.Empty(t, views, "tables and views are lists apart")
-
-	first, next, err := w.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Size: 7})
-	require.NoError(t, err)
-	w.source.Put("db", first[6].Name+"-", metastore.Object{Kind: metastore.Table})
-	kept, _, err := w.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Size: 7, Token: next})
-	require.NoError(t, err)
-	anew, _, err := w.ListTables(t.Context(), now, db, mounts.Page{Size: 7, Token: next})
-	require.NoError(t, err)
-	require.Equal(t, kept[:6], anew[1:])
-	require.Equal(t, first[6].Name+"-", anew[0].Name, "who wants nothing from memory is behind the same name, in what is there now")
 }
 
 // A source with pages is followed, with its own tokens.

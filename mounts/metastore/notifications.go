@@ -37,6 +37,9 @@ const (
 	// couldn't be several times.
 	pollEvery    = time.Second
 	maxPollEvery = time.Minute
+	// maxBlind is how long notifications may be missed until ids mean nothing any more: the outage may
+	// have been that of a database which was put back.
+	maxBlind = 4 * time.Second
 	// maxNotifications is how many are asked for at once, and maxBatches how often before a
 	// source that is further ahead is no longer followed step by step.
 	maxNotifications = 100
@@ -89,6 +92,7 @@ func (f *follower) run(ctx context.Context) {
 			return
 		case err != nil:
 			wait = min(max(2*wait, pollEvery), maxPollEvery)
+			f.known = f.known && wait <= maxBlind
 			if f.failed.Add(1) == 1 {
 				f.complain(err)
 			}
@@ -148,7 +152,7 @@ func (f *follower) poll(ctx context.Context) error {
 		})
 		switch {
 		case mounts.Is(err, mounts.BadGateway): // it wouldn't be better the next time
-			f.known = false
+			f.jump(current)
 			return err
 		case err != nil:
 			return err
