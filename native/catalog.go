@@ -107,8 +107,9 @@ func New(o Options) (*Catalog, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = o.Logger.With("catalog", o.ID)
 	return &Catalog{
-		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger.With("catalog", o.ID),
+		id: o.ID, registry: o.Registry, warehouse: warehouse, storage: o.Storage, documents: o.Documents, now: o.Now, log: o.Logger,
 		formats: formats, format: format, undrop: max(o.UndropWindow, 0),
 		placed: cache.New(placedBytes, func(location string, _ placed) int64 { return 3 * int64(len(location)) }),
 		parsed: cache.New(parsedBytes, func(_ vend.DocumentKey, d *metadata.Document) int64 { return d.Size() }),
