@@ -57,6 +57,7 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 		status    int
 		words     string
 	}{
+		{transaction(good, change("ns.b", stale, "k", "v")), "CommitFailedException", 409, "Requirement failed: UUID does not match"},
 		{transaction(good, change("ns.b", stale, "k", "v")), "CommitFailedException", 409, "(table ns.b)"},
 		{transaction(good, change("ns.none", "", "k", "v")), "NoSuchTableException", 404, "ns.none"},
 		{transaction(good, good), "BadRequestException", 400, "changes ns.a twice"},
