@@ -135,7 +135,7 @@ func (c *Catalog) Health(ctx context.Context) error {
 	return c.fail("health", "", err)
 }
 
-// Close closes the source.
+// Close ends the questions for what changes, and closes the source. Each Catalog must be closed.
 func (c *Catalog) Close() error {
 	if c.follower != nil {
 		c.follower.close()
