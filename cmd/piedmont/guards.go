@@ -97,10 +97,12 @@ func (g guards) Collect(out chan<- prometheus.Metric) {
 		for _, v := range guardValues {
 			out <- prometheus.MustNewConstMetric(v.desc, v.kind, v.value(s), p.Name(), p.Kind)
 		}
+		e := eventsOf(p.Mount)
+		if e == nil {
+			continue
+		}
 		for _, v := range eventValues {
-			if e := eventsOf(p.Mount); e != nil {
-				out <- prometheus.MustNewConstMetric(v.desc, prometheus.CounterValue, float64(v.value(e)), p.Name(), p.Kind)
-			}
+			out <- prometheus.MustNewConstMetric(v.desc, prometheus.CounterValue, float64(v.value(e)), p.Name(), p.Kind)
 		}
 	}
 }
