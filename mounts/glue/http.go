@@ -62,6 +62,10 @@ func (w *web) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	target := r.Header.Get("X-Amz-Target") // STS has none, and answers by little XML
+	if resp.StatusCode < http.StatusOK {
+		_ = resp.Body.Close() // unread: it is the connection itself, which no deadline ends
+		return nil, switched(target)
+	}
 	if target == "" || resp.StatusCode != http.StatusOK {
 		resp.Body = limited{io.LimitReader(resp.Body, maxError), resp.Body}
 		return resp, nil
@@ -91,6 +95,17 @@ func ours(r *http.Request) (*http.Request, error) {
 	r.Body, err = r.GetBody()
 	r.ContentLength = int64(len(body))
 	return r, err
+}
+
+var errSwitched = errors.New("the server switches to another protocol")
+
+// switched is the error of an answer that ends HTTP. What STS says is explained with all
+// else about credentials.
+func switched(target string) error {
+	if target == "" {
+		return errSwitched
+	}
+	return guard.Broken(notGlue, errSwitched)
 }
 
 // limited is a body of which only the beginning is read.
