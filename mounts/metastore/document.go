@@ -55,7 +55,11 @@ func (f file) open(ctx context.Context, s mounts.Snapshots) (*mounts.Table, erro
 		if s == mounts.SnapshotsAll {
 			return d, nil
 		}
-		return vend.Refs(d)
+		reduced, err := vend.Refs(d)
+		if err != nil {
+			return nil, f.fail(err)
+		}
+		return reduced, nil
 	}
 	return t, nil
 }
@@ -86,7 +90,7 @@ func (f file) fail(err error) error {
 	case e.Kind == mounts.BadRequest:
 		return f.error(mounts.BadGateway, "The metadata_location of {name} in "+f.c.mount+" can't be that of a file", err)
 	}
-	return f.error(e.Kind, e.Detail, err)
+	return f.error(e.Kind, "The metadata of {name} in "+f.c.mount+" can't be read: "+e.Detail, err)
 }
 
 // outdated takes back that a file is surely gone where only a remembered pointer leads to it.

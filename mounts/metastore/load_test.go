@@ -3,11 +3,13 @@ package metastore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
@@ -144,6 +146,27 @@ func TestStorageThatFails(t *testing.T) {
 	}
 	w.files.fail(nil)
 	load(t, w, table)
+}
+
+// What is wrong with a document is said of the table and its mount.
+func TestDocumentsThatCannotBeRead(t *testing.T) {
+	for content, says := range map[string]string{
+		"":      "Not a metadata document: s3://lake/",
+		"[]":    "Not a metadata document: s3://lake/",
+		`{} {}`: "Not a metadata document: s3://lake/",
+		`{"refs":{"main":{"snapshot-id":"1"}},"snapshots":[{"snapshot-id":"1"}]}`: "snapshots can't be read",
+	} {
+		w := withTable(t)
+		l := location(t, fmt.Sprintf("%s/x/metadata/00001-%s.metadata.json", w.profile.Prefix, uuid.NewString()))
+		require.NoError(t, w.profile.Files.Create(t.Context(), l, []byte(content)))
+		w.source.Put("db", "x", metastore.Object{Kind: metastore.Table, MetadataLocation: l.Verbatim()})
+		got, err := w.LoadTable(t.Context(), mounttest.Caller, db.Table("x"), mounts.LoadOptions{Snapshots: mounts.SnapshotsRefs})
+		require.NoError(t, err)
+		_, err = got.Metadata(t.Context())
+		require.Equal(t, mounts.Internal, checkError(t, err))
+		require.ErrorContains(t, err, "The metadata of db.x in mount 'legacy' (hive) can't be read: ")
+		require.ErrorContains(t, err, says)
+	}
 }
 
 // A document that is immutable is read once; another each time, and its version is of its content.
