@@ -23,9 +23,15 @@ func counted(ctx context.Context) (context.Context, *attempts) {
 // client is the HTTP client under the SDK, whose retries it looks at.
 type client struct{ http.Client }
 
+var errSwitched = errors.New("the server switches to another protocol")
+
 // Do implements the SDK's HTTPClient.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
 	answer, err := c.Client.Do(r)
+	if err == nil && answer.StatusCode < http.StatusOK {
+		_ = answer.Body.Close() // unread: it is the connection itself, which no deadline ends
+		answer, err = nil, errSwitched
+	}
 	if a, ok := r.Context().Value(attemptsKey{}).(*attempts); ok && perhapsDone(answer, err) {
 		a.perhaps.Add(1)
 	}

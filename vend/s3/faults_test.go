@@ -3,6 +3,7 @@ package s3_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -205,6 +206,38 @@ func TestHanging(t *testing.T) {
 	}
 	require.ErrorIs(t, createErr, vend.ErrUnknown)
 	require.Less(t, time.Since(start), 2*time.Second)
+}
+
+// A connection that was switched to another protocol heeds no deadline, so nothing is read
+// from it. What became of a put is unknown: no refusal came.
+func TestSwitchingProtocols(t *testing.T) {
+	files, st, _ := faulty(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ func()) bool {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Errorf("hijack: %v", err)
+			return true
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n<")
+		return true
+	})
+	l := location(t, "s3://bucket/wh/there")
+	for name, ask := range map[string]func() error{
+		"read":   func() error { _, err := files.Read(t.Context(), l, 100); return err },
+		"create": func() error { return files.Create(t.Context(), l, []byte("x")) },
+		"delete": func() error { return files.Delete(t.Context(), l) },
+	} {
+		done := make(chan error, 1)
+		go func() { done <- ask() }()
+		select {
+		case err := <-done:
+			require.Contains(t, message(t, err), "storage profile 'lake' ", name)
+			require.Equal(t, name == "create", errors.Is(err, vend.ErrUnknown), name)
+		case <-time.After(30 * time.Second):
+			t.Fatal(name + " hangs")
+		}
+	}
+	require.LessOrEqual(t, len(st.requests()), 12, "retries are bounded")
 }
 
 func TestNobodyListens(t *testing.T) {
