@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -27,6 +28,11 @@ var errSwitched = errors.New("the server switches to another protocol")
 
 // Do implements the SDK's HTTPClient.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
+	// The SDK closes the body as soon as an answer begins. Its WriteTo then fails, for which
+	// the transport would drop the connection before the answer is read; its Read just ends.
+	if r.Body != nil {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
 	answer, err := c.Client.Do(r)
 	if err == nil && answer.StatusCode < http.StatusOK {
 		_ = answer.Body.Close() // unread: it is the connection itself, which no deadline ends
