@@ -111,8 +111,16 @@ func (s *Source) fail(op, name string, err error) error {
 	}
 	f := classify(name, err)
 	return &mounts.Error{
-		Kind: f.Kind, Op: op, Name: name, Detail: "The catalog behind " + guard.Describe(s.name) + " " + f.Text, Err: err, RetryAfter: f.RetryAfter,
+		Kind: f.Kind, Op: op, Name: name, Detail: about("The catalog behind "+guard.Describe(s.name)+" "+f.Text, name), Err: err, RetryAfter: f.RetryAfter,
 	}
+}
+
+// about says in a detail which object it is about, where it doesn't yet.
+func about(detail, name string) string {
+	if name == "" || strings.Contains(detail, "{name}") {
+		return detail
+	}
+	return detail + " (asked for {name})"
 }
 
 func classify(name string, err error) guard.Fault {
@@ -146,7 +154,7 @@ func classifyAnswer(name string, err error) guard.Fault {
 	case code == "OperationTimeoutException":
 		return guard.Fault{Kind: mounts.Timeout, Text: "did not answer in time: an operation inside it took too long"}
 	case code == "FederationSourceException" || code == "FederationSourceRetryableException":
-		return guard.Fault{Kind: mounts.Unavailable, Text: "federates {name} from another source, which failed"}
+		return guard.Fault{Kind: mounts.Unavailable, Text: federated(name)}
 	case code == "GlueEncryptionException":
 		return guard.Fault{Kind: mounts.Unavailable, Text: "can't decrypt its entries: the key is gone, or the mount's credential may not use it"}
 	case among(internalCodes, code), status >= 500:
@@ -157,6 +165,14 @@ func classifyAnswer(name string, err error) guard.Fault {
 		return guard.Fault{Kind: mounts.BadGateway, Text: "answered with a redirect, which is not followed"}
 	}
 	return guard.Fault{Kind: mounts.BadGateway, Text: notGlue}
+}
+
+// federated says what comes from elsewhere.
+func federated(name string) string {
+	if name == "" {
+		return "federates from another source, which failed"
+	}
+	return "federates {name} from another source, which failed"
 }
 
 // refusal says who refused what.

@@ -1,6 +1,7 @@
 package glue
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -106,6 +107,32 @@ func TestRefusalNamesWhoAndWhat(t *testing.T) {
 		requireKind(t, err, mounts.Forbidden, want)
 		_, _, err = s.Databases(t.Context(), "", 0)
 		requireKind(t, err, mounts.Forbidden, "list its databases")
+	}
+}
+
+// Every failure names what was asked for, once; what isn't about an object names none.
+func TestFailuresNameTheObject(t *testing.T) {
+	f := withTable(t)
+	s := f.source(t)
+	for code, texts := range map[string]struct{ about, alone string }{
+		"InternalServiceException":  {"failed (asked for %s)", "failed"},
+		"UnknownOperationException": {notGlue + " (asked for %s)", notGlue},
+		"FederationSourceException": {"federates %s from another source, which failed", "federates from another source, which failed"},
+	} {
+		f.setSpoil(func(_ string, _ request, w http.ResponseWriter) bool {
+			refuse(w, 400, code, "m")
+			return true
+		})
+		errs := asks(t, s)
+		for ask, object := range map[string]string{"Object": "db.t", "Database": "db", "Objects": "db", "Databases": "", "Health": ""} {
+			want := texts.alone
+			if object != "" {
+				want = fmt.Sprintf(texts.about, object)
+			}
+			var e *mounts.Error
+			require.ErrorAs(t, errs[ask], &e)
+			require.Equal(t, "The catalog behind mount 'aws' "+want, e.Message(), "%s of %s", code, ask)
+		}
 	}
 }
 
