@@ -79,6 +79,9 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		// Its body is the bare connection, which no deadline closes: reading could last for ever.
+		return nil, &statusError{status: resp.StatusCode}
 	case resp.StatusCode == http.StatusNotModified && q.etag != "":
 		return &answer{unchanged: true}, nil
 	case q.method == http.MethodHead && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent):
