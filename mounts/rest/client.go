@@ -91,21 +91,9 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 		return &answer{etag: resp.Header.Get("ETag"), body: body}, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what there is of it: the status says enough
-	refused := parseError(resp.StatusCode, redact(body, resp.Request, q))
+	refused := parseError(resp.StatusCode, body, c.secrets(resp.Request))
 	refused.retryAfter = retryAfter(resp, c.now())
 	return nil, refused
-}
-
-// redact takes out of an error body what was sent as a credential: its words go to our log,
-// and some servers repeat what they didn't like.
-func redact(body []byte, r *http.Request, q question) []byte {
-	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	for _, secret := range []string{token, q.form.Get("client_secret")} {
-		if secret != "" {
-			body = bytes.ReplaceAll(body, []byte(secret), []byte("[credential]"))
-		}
-	}
-	return body
 }
 
 // How long an upstream that asks for time is left alone, whatever it says: after a 429

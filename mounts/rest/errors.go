@@ -29,30 +29,15 @@ const (
 // statusError is an answer of the upstream that isn't the one asked for. What it says in
 // words is for our log alone.
 type statusError struct {
-	status  int
-	typ     string // error.type of the body; empty where it isn't Iceberg's error body
-	message string
+	status int
+	typ    string // error.type of the body; empty where it isn't Iceberg's error body
+	words  string // type and message, without our secrets
 
 	retryAfter time.Duration // how long it asked to be left alone
 }
 
-// Error quotes the upstream: it may have written anything.
 func (e *statusError) Error() string {
-	s := fmt.Sprintf("the upstream answered %d", e.status)
-	if e.typ != "" {
-		s += fmt.Sprintf(" %q", clip(e.typ))
-	}
-	if e.message != "" {
-		s += fmt.Sprintf(": %q", clip(e.message))
-	}
-	return s
-}
-
-func clip(s string) string {
-	if len(s) > 300 {
-		return s[:300] + "…"
-	}
-	return s
+	return fmt.Sprintf("the upstream answered %d", e.status) + e.words
 }
 
 // absent says whether the upstream itself said that what was asked for isn't there, in
@@ -179,8 +164,8 @@ const statusAuthTimeout = 419
 
 // parseError reads an error body, {"error":{"message","type","code"}}. A body that is
 // anything else, or whose code is another than the status, has no type: a proxy's 404 isn't
-// an absence.
-func parseError(status int, body []byte) *statusError {
+// an absence. Of a body that was cut nothing is read.
+func parseError(status int, body []byte, hidden secrets) *statusError {
 	e := &statusError{status: status}
 	inner, ok, err := rawjson.Member(body, "error")
 	if err != nil || !ok {
@@ -190,17 +175,22 @@ func parseError(status int, body []byte) *statusError {
 	if err != nil {
 		return e
 	}
-	if raw, ok := o.Get("message"); ok {
-		e.message, _ = rawjson.String(raw)
+	get := func(key string) string {
+		raw, _ := o.Get(key)
+		s, _ := rawjson.String(raw)
+		return strings.TrimSpace(s)
 	}
-	if raw, ok := o.Get("code"); ok {
-		if code, ok := rawjson.Int(raw); !ok || int64(status) != code {
-			return e
-		}
+	code, ok := o.Get("code")
+	n, isInt := rawjson.Int(code)
+	if !ok || isInt && n == int64(status) {
+		e.typ = get("type")
 	}
-	if raw, ok := o.Get("type"); ok {
-		e.typ, _ = rawjson.String(raw)
-		e.typ = strings.TrimSpace(e.typ)
+	// Quoted: it may have written anything.
+	if e.typ != "" {
+		e.words = fmt.Sprintf(" %q", hidden.redact(e.typ))
+	}
+	if message := get("message"); message != "" {
+		e.words += fmt.Sprintf(": %q", hidden.redact(message))
 	}
 	return e
 }

@@ -125,7 +125,7 @@ func FuzzLoad(f *testing.F) {
 // isn't one.
 func FuzzError(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		e := parseError(status, body)
+		e := parseError(status, body, secrets{"s3cret"})
 		if e.typ != "" && !json.Valid(body) {
 			t.Fatalf("%q has the type %q", body, e.typ)
 		}
