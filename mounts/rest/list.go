@@ -61,7 +61,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 	if !parent.IsRoot() {
 		address += "&parent=" + s.parent(parent)
 	}
-	elements, next, err := c.list(ctx, s, parent, p, address, "namespaces")
+	elements, next, err := c.list(ctx, s, parent, address, "namespaces")
 	if err != nil {
 		return l, c.noticed(err)
 	}
@@ -80,7 +80,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 		}
 		l.names = append(l.names, n)
 	}
-	return l, nil
+	return l, c.confirm(ctx, s, parent, len(l.names), next)
 }
 
 // errParent: in ?parent= the separator isn't escaped, so that the upstream would list
@@ -106,7 +106,7 @@ func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page)
 
 // identifiers lists the tables or views of a namespace at an address.
 func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespace, p mounts.Page, address string) (l page[mounts.Identifier], err error) {
-	elements, next, err := c.list(ctx, s, n, p, address+pageQuery(p), "identifiers")
+	elements, next, err := c.list(ctx, s, n, address+pageQuery(p), "identifiers")
 	if err != nil {
 		return l, err
 	}
@@ -125,12 +125,21 @@ func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespa
 		}
 		l.names = append(l.names, id)
 	}
-	return l, nil
+	return l, c.confirm(ctx, s, n, len(l.names), next)
 }
 
-// list asks for one page of what is in n. An empty one is believed only of a namespace
-// that exists: some upstreams (SeaweedFS 4.48) know no difference.
-func (c *Catalog) list(ctx context.Context, s *settings, n mounts.Namespace, p mounts.Page, address, key string) ([]json.RawMessage, string, error) {
+// confirm makes sure that a namespace exists of which a last page lists nothing: some upstreams
+// (SeaweedFS 4.48) know no difference. What pages before it listed isn't known here.
+func (c *Catalog) confirm(ctx context.Context, s *settings, n mounts.Namespace, listed int, next string) error {
+	if listed > 0 || next != "" || n.IsRoot() || !s.offers[loadNamespace] {
+		return nil
+	}
+	_, err := c.properties(ctx, s, n)
+	return err
+}
+
+// list asks for one page of what is in n.
+func (c *Catalog) list(ctx context.Context, s *settings, n mounts.Namespace, address, key string) ([]json.RawMessage, string, error) {
 	if err := c.certain(ctx, s, n); err != nil {
 		return nil, "", err
 	}
@@ -142,10 +151,7 @@ func (c *Catalog) list(ctx context.Context, s *settings, n mounts.Namespace, p m
 	if err != nil {
 		return nil, "", guard.Broken("gave an answer that is no list of "+key, err)
 	}
-	if len(elements) == 0 && p.Token == "" && next == "" && !n.IsRoot() && s.offers[loadNamespace] {
-		_, err = c.properties(ctx, s, n)
-	}
-	return elements, next, err
+	return elements, next, nil
 }
 
 // LoadNamespace reads the properties of a namespace. The root has none.
