@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type Catalog struct {
 	hasViews atomic.Bool // the upstream didn't say so, but answered as one that has
 	asking   cache.Flight[struct{}, *settings]
 	loading  cache.Flight[DocumentKey, *Entry]
+	keeping  sync.Mutex // makes keep one step; never held while anybody is asked
 	skipped  atomic.Uint64
 }
 

@@ -221,8 +221,18 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, o object) (*Entry, 
 	}
 	aged := *e
 	aged.asked = asked
-	c.documents.Add(key, &aged)
+	c.keep(key, &aged)
 	return &aged, nil
+}
+
+// keep keeps an entry, unless one to a later question is there already.
+func (c *Catalog) keep(key DocumentKey, e *Entry) {
+	c.keeping.Lock()
+	defer c.keeping.Unlock()
+	if known, ok := c.documents.Get(key); ok && known.asked.After(e.asked) {
+		return
+	}
+	c.documents.Add(key, e)
 }
 
 // newEntry makes an entry of an answer, or is the known one where nothing changed. A
