@@ -61,14 +61,10 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 		address += "?warehouse=" + escapeQuery(c.warehouse)
 	}
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
-	refused, ok := err.(*statusError) //nolint:errorlint // a wrapped one is about a token
-	switch {
-	case ok && refused.status == http.StatusNotFound && strings.HasSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1"):
-		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: "has no catalog at the mount's uri: leave out its last /v1, which is added to it", Err: err}
-	case ok && refused.typ != "" && (refused.status == http.StatusNotFound || refused.status == http.StatusBadRequest):
-		// The types differ: Polaris says NotFoundException, and 400 where none was named.
-		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: "does not know the warehouse that the mount names", Err: err}
-	case err != nil:
+	if text := c.misconfigured(err); text != "" {
+		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: text, Err: err}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("get the configuration: %w", err)
 	}
 	s, err := parseConfig(got.body, c.base)
@@ -84,6 +80,32 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 	c.known.Store(s)
 	return s, nil
 }
+
+// misconfigured says what may be wrong with the mount where the upstream has no configuration for
+// it; empty for any other error.
+func (c *Catalog) misconfigured(err error) string {
+	refused, ok := err.(*statusError) //nolint:errorlint // a wrapped one is about a token
+	if !ok || refused.status != http.StatusNotFound && refused.status != http.StatusBadRequest {
+		return ""
+	}
+	versioned := strings.HasSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1")
+	route := refused.status == http.StatusNotFound && (refused.typ == "" || refused.typ == typeNoEndpoint)
+	switch {
+	case route && versioned:
+		return "has no catalog at the mount's uri: leave out its last /v1, which is added to it"
+	case refused.typ == typeNoEndpoint:
+		return "has no catalog at the mount's uri"
+	case refused.typ == "":
+		return ""
+	case c.warehouse == "":
+		return "gives no configuration to a mount that names no warehouse: name the one that is meant"
+	}
+	// The types differ: Polaris says NotFoundException.
+	return "does not know the warehouse that the mount names"
+}
+
+// typeNoEndpoint is what some say of a route that they don't have.
+const typeNoEndpoint = "NoSuchEndpointException"
 
 // needs is the settings for an operation that the upstream must offer.
 func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error) {

@@ -210,6 +210,50 @@ func TestURIWithVersion(t *testing.T) {
 	}
 }
 
+// What the upstream says decides which advice helps.
+func TestAdviceOnConfigs(t *testing.T) {
+	const (
+		version   = "has no catalog at the mount's uri: leave out its last /v1"
+		elsewhere = "has no catalog at the mount's uri"
+		unknown   = "does not know the warehouse that the mount names"
+		unnamed   = "names no warehouse: name the one that is meant"
+	)
+	for _, c := range []struct {
+		end, warehouse string
+		status         int
+		typ            string
+		want, not      string
+	}{
+		{"/iceberg/v1", "wh", 404, "", version, "warehouse"},
+		{"/iceberg/v1", "wh", 404, "NoSuchEndpointException", version, "warehouse"},
+		{"/iceberg/v1/", "wh", 404, "NoSuchWarehouseException", unknown, "/v1"},
+		{"/iceberg/v1", "wh", 404, "NotFoundException", unknown, "/v1"},
+		{"/iceberg/v1", "", 404, "NotFoundException", unnamed, "/v1"},
+		{"/iceberg", "wh", 404, "NoSuchEndpointException", elsewhere, "/v1"},
+		{"/iceberg", "wh", 404, "NotFoundException", unknown, "/v1"},
+		{"/iceberg", "", 404, "NotFoundException", unnamed, "the mount names"},
+		{"/iceberg", "", 400, "BadRequestException", unnamed, "the mount names"},
+		{"/iceberg", "wh", 400, "BadRequestException", unknown, "/v1"},
+	} {
+		u := withTable(t)
+		u.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+			if c.typ == "" {
+				w.WriteHeader(c.status)
+			} else {
+				u.fail(w, c.status, c.typ)
+			}
+			return true
+		})
+		m := u.mount(func(o *rest.Options) { o.URI, o.Warehouse = u.server.URL+c.end, c.warehouse })
+		_, err := m.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{})
+		require.Equal(t, mounts.Unavailable, checkError(t, err), "%+v", c)
+		var e *mounts.Error
+		require.ErrorAs(t, err, &e)
+		require.Contains(t, e.Message(), c.want, "%+v", c)
+		require.NotContains(t, e.Message(), c.not, "%+v", c)
+	}
+}
+
 func TestEndpointsAreHonoured(t *testing.T) {
 	u := withTable(t, func(u *upstream) { u.endpoints = []string{"POST /v1/{prefix}/namespaces"} })
 	for op, err := range reading(t.Context(), u.mount()) {
