@@ -88,12 +88,25 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 		return &answer{}, nil // the length it announces is that of a GET's body
 	case resp.StatusCode == http.StatusOK:
 		body, err := read(resp, min(q.limit, c.limit))
-		return &answer{etag: resp.Header.Get("ETag"), body: body}, err
+		return &answer{etag: tag(resp), body: body}, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what there is of it: the status says enough
 	refused := parseError(resp.StatusCode, body, c.secrets(resp.Request))
 	refused.retryAfter = retryAfter(resp, c.now())
 	return nil, refused
+}
+
+// maxTag bounds an upstream's tag: sent back, a long one makes a header that no server takes.
+const maxTag = 4 << 10
+
+// tag is the answer's tag, to be sent back verbatim; empty for none that could be.
+// Characters that no header takes net/http refuses in answers, too.
+func tag(resp *http.Response) string {
+	tag := resp.Header.Get("ETag")
+	if len(tag) > maxTag {
+		return ""
+	}
+	return tag
 }
 
 // How long an upstream that asks for time is left alone, whatever it says: after a 429

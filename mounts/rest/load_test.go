@@ -181,6 +181,26 @@ func TestTagsGoBackVerbatim(t *testing.T) {
 	}
 }
 
+// A tag that could be sent back only in a header that no server takes is none.
+func TestLongTags(t *testing.T) {
+	u := withTable(t)
+	c := u.mount()
+	u.intercept(afterConfig(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+			return
+		}
+		stored := u.tables[key(table)]
+		w.Header().Set("ETag", `"`+strings.Repeat("x", 4<<10)+`"`)
+		_, _ = fmt.Fprintf(w, `{"metadata-location":%q,"metadata":%s}`, stored.location, stored.document)
+	}))
+	first, d := load(t, c, table)
+	again, same := load(t, c, table)
+	require.Same(t, d, same)
+	require.Equal(t, first.MetadataLocation, first.Version)
+	require.Equal(t, first.Version, again.Version)
+}
+
 // Without tags each load is whole; the document known already stays in use.
 func TestWithoutTags(t *testing.T) {
 	for name, location := range map[string]string{
