@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"piedmont/cache/rawjson"
@@ -37,22 +38,47 @@ type settings struct {
 	silent    bool     // it doesn't say whether it has views
 	nessie    bool     // it is a Nessie, with marks in names
 	ignored   []string // overrides that lead to another host
+	asked     time.Time
 }
 
-// settings is the upstream's configuration, asked for where it isn't known. Callers share
-// a question; a failed one is asked again by the next.
+const (
+	// settingsAge is when a configuration is asked for again: what the upstream offers may change.
+	settingsAge = 5 * time.Minute
+	// settingsWait bounds what that may take, since the old one serves as well.
+	settingsWait = 2 * time.Second
+	maxPrefix    = 2 << 10
+)
+
+// settings is the upstream's configuration, asked for where it isn't known or is old. Callers
+// share a question. Where it fails the old one serves on, or the next caller asks.
 func (c *Catalog) settings(ctx context.Context) (*settings, error) {
-	if s := c.known.Load(); s != nil {
+	if s := c.known.Load(); c.recent(s) {
 		return s, nil
 	}
 	return c.asking.Do(ctx, struct{}{}, func(ctx context.Context) (*settings, error) {
-		if s := c.known.Load(); s != nil {
-			return s, nil
+		old := c.known.Load()
+		if c.recent(old) {
+			return old, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, c.guard.Timeout())
+		wait := c.guard.Timeout()
+		if old != nil {
+			wait = min(wait/4, settingsWait)
+		}
+		ctx, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
-		return c.fetchSettings(ctx)
+		s, err := c.fetchSettings(ctx)
+		if err == nil || old == nil {
+			return s, err
+		}
+		kept := *old
+		kept.asked = c.now() // a sick upstream isn't asked by each call
+		c.known.CompareAndSwap(old, &kept)
+		return &kept, nil
 	})
+}
+
+func (c *Catalog) recent(s *settings) bool {
+	return s != nil && c.now().Sub(s.asked) < settingsAge
 }
 
 func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
@@ -60,6 +86,7 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 	if c.warehouse != "" {
 		address += "?warehouse=" + escapeQuery(c.warehouse)
 	}
+	asked := c.now()
 	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
 	if text := c.misconfigured(err); text != "" {
 		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: text, Err: err}
@@ -71,6 +98,7 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 	if err != nil {
 		return nil, guard.Broken("gave an answer that is no configuration", err)
 	}
+	s.asked = asked
 	for _, what := range s.ignored {
 		c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", what)
 	}
@@ -241,6 +269,9 @@ func parsePrefix(prefix string) (string, error) {
 	prefix = strings.Trim(prefix, "/")
 	if prefix == "" {
 		return "", nil
+	}
+	if len(prefix) > maxPrefix {
+		return "", errors.New("the prefix is too long")
 	}
 	var b strings.Builder
 	for segment := range strings.SplitSeq(prefix, "/") {

@@ -154,6 +154,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 		"prefix a number":    `{"overrides":{"prefix":1}}`,
 		"prefix climbs":      `{"overrides":{"prefix":"a/../../x"}}`,
 		"prefix climbs, %2E": `{"overrides":{"prefix":"%2e%2E"}}`,
+		"a long prefix":      `{"overrides":{"prefix":"` + strings.Repeat("x", 2<<10+1) + `"}}`,
 		"a hole in it":       `{"overrides":{"prefix":"a//b"}}`,
 		"a slash separates":  `{"overrides":{"namespace-separator":"%2F"}}`,
 		"a long separator":   `{"overrides":{"namespace-separator":"123456789"}}`,
@@ -297,6 +298,42 @@ func TestConfigIsAskedAgain(t *testing.T) {
 	require.Equal(t, mounts.BadGateway, kindOfLoad(t, c), "under the old prefix there is nothing any more")
 	load(t, c, table)
 	require.Equal(t, 8, u.count("GET config"))
+}
+
+// An old configuration is asked for again, and serves on where no other is to be had.
+func TestOldConfig(t *testing.T) {
+	u := withTable(t)
+	var clock atomic.Int64
+	c := u.mount(func(o *rest.Options) { o.Now = func() time.Time { return time.Unix(clock.Load(), 0) } })
+	load(t, c, table)
+	clock.Store(299)
+	load(t, c, table)
+	require.Equal(t, 1, u.count("GET config"))
+	u.prefix = "moved"
+	clock.Store(300)
+	load(t, c, table)
+	require.Equal(t, 2, u.count("GET config"))
+
+	for i, sick := range []http.HandlerFunc{
+		says(503, ""), says(200, "<html>"), says(404, `{"error":{"message":"m","type":"NotFoundException","code":404}}`),
+		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			config := strings.HasSuffix(r.URL.Path, "/config")
+			if config {
+				sick(w, r)
+			}
+			return config
+		})
+		clock.Add(300)
+		load(t, c, table)
+		load(t, c, table)
+		require.Equal(t, 3+i, u.count("GET config"), "once, not by each call")
+	}
+	u.intercept(nil)
+	u.prefix = "moved/again"
+	clock.Add(300)
+	load(t, c, table)
 }
 
 // Callers share one question for the configuration.
