@@ -146,7 +146,7 @@ func (c *client) send(ctx context.Context, q question) (*http.Response, error) {
 		c.requests.Add(1)
 		resp, err := c.http.Do(r)
 		if err != nil {
-			return nil, fmt.Errorf("ask the upstream: %w", err)
+			return nil, fmt.Errorf("ask the upstream: %w", c.quoted(r, err))
 		}
 		refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == statusAuthTimeout
 		if !refused || again || q.form != nil || c.auth == nil || !c.auth.refused(r) {
@@ -155,6 +155,19 @@ func (c *client) send(ctx context.Context, q question) (*http.Response, error) {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxError) // so that the connection can be used again
 		_ = resp.Body.Close()
 	}
+}
+
+// quoted takes our secrets out of an error of net/http, which quotes what it couldn't read.
+func (c *client) quoted(r *http.Request, err error) error {
+	var failed *url.Error
+	if !errors.As(err, &failed) || failed.Timeout() {
+		return err
+	}
+	said := failed.Err.Error()
+	if words := c.secrets(r).redact(said); words != said {
+		return &url.Error{Op: failed.Op, URL: failed.URL, Err: errors.New(words)}
+	}
+	return err
 }
 
 func (c *client) request(ctx context.Context, q question) (*http.Request, error) {

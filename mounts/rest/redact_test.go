@@ -96,6 +96,31 @@ func TestTokenInOtherSpellings(t *testing.T) {
 	}
 }
 
+// What net/http can't read it quotes.
+func TestCredentialInABadHeader(t *testing.T) {
+	const token = "abc/def+ghi==s3cret"
+	u := withTable(t)
+	c := u.mount(func(o *rest.Options) { o.Token = token })
+	for _, spell := range []func(string) string{func(s string) string { return s }, url.QueryEscape} {
+		for _, answer := range []string{"HTTP/1.1 200 OK\r\nno header %s\r\n\r\n", "HTTP/1.1 %s no\r\n\r\n"} {
+			u.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return true
+				}
+				_, _ = fmt.Fprintf(conn, answer, spell(token))
+				_ = conn.Close()
+				return true
+			})
+			err := c.Health(t.Context())
+			require.ErrorContains(t, err, "malformed")
+			require.ErrorContains(t, err, "[credential]")
+			require.NotContains(t, err.Error(), "ghi")
+		}
+	}
+}
+
 // A word of the protocol that is a secret as well still means what it means.
 func TestSecretInAType(t *testing.T) {
 	u := withTable(t)
