@@ -1,10 +1,8 @@
 package rest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -40,111 +38,6 @@ type settings struct {
 	ignored   []string // overrides that lead to another host
 	asked     time.Time
 }
-
-const (
-	// settingsAge is when a configuration is asked for again: what the upstream offers may change.
-	settingsAge = 5 * time.Minute
-	// settingsWait bounds what that may take, since the old one serves as well.
-	settingsWait = 2 * time.Second
-	maxPrefix    = 2 << 10
-)
-
-// settings is the upstream's configuration, asked for where it isn't known or is old. Callers
-// share a question. Where it fails the old one serves on, or the next caller asks.
-func (c *Catalog) settings(ctx context.Context) (*settings, error) {
-	if s := c.known.Load(); c.recent(s) {
-		return s, nil
-	}
-	return c.asking.Do(ctx, struct{}{}, func(ctx context.Context) (*settings, error) {
-		old := c.known.Load()
-		if c.recent(old) {
-			return old, nil
-		}
-		wait := c.guard.Timeout()
-		if old != nil {
-			wait = min(wait/4, settingsWait)
-		}
-		ctx, cancel := context.WithTimeout(ctx, wait)
-		defer cancel()
-		s, err := c.fetchSettings(ctx)
-		if err == nil || old == nil {
-			return s, err
-		}
-		kept := *old
-		kept.asked = c.now() // a sick upstream isn't asked by each call
-		c.known.CompareAndSwap(old, &kept)
-		return &kept, nil
-	})
-}
-
-func (c *Catalog) recent(s *settings) bool {
-	return s != nil && c.now().Sub(s.asked) < settingsAge
-}
-
-func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
-	address := join(c.base, "/v1/config")
-	if c.warehouse != "" {
-		address += "?warehouse=" + escapeQuery(c.warehouse)
-	}
-	asked := c.now()
-	got, err := c.client.ask(ctx, question{method: http.MethodGet, url: address, limit: maxSmall})
-	if text := c.misconfigured(err); text != "" {
-		return nil, &guard.Fault{Kind: mounts.Unavailable, Text: text, Err: err}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get the configuration: %w", err)
-	}
-	s, err := parseConfig(got.body, c.base)
-	if err != nil {
-		return nil, guard.Broken("gave an answer that is no configuration", err)
-	}
-	s.asked = asked
-	for _, what := range s.ignored {
-		c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", what)
-	}
-	if a, ok := c.client.auth.(*oauth); ok {
-		a.moveTo(s.oauth)
-	}
-	c.known.Store(s)
-	return s, nil
-}
-
-// misconfigured says what may be wrong with the mount where the upstream has no configuration for
-// it; empty for any other error.
-func (c *Catalog) misconfigured(err error) string {
-	refused, ok := err.(*statusError) //nolint:errorlint // a wrapped one is about a token
-	if !ok || refused.status != http.StatusNotFound && refused.status != http.StatusBadRequest {
-		return ""
-	}
-	versioned := strings.HasSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1")
-	route := refused.status == http.StatusNotFound && (refused.typ == "" || refused.typ == typeNoEndpoint)
-	switch {
-	case route && versioned:
-		return "has no catalog at the mount's uri: leave out its last /v1, which is added to it"
-	case refused.typ == typeNoEndpoint:
-		return "has no catalog at the mount's uri"
-	case refused.typ == "":
-		return ""
-	case c.warehouse == "":
-		return "gives no configuration to a mount that names no warehouse: name the one that is meant"
-	}
-	// The types differ: Polaris says NotFoundException.
-	return "does not know the warehouse that the mount names"
-}
-
-// typeNoEndpoint is what some say of a route that they don't have.
-const typeNoEndpoint = "NoSuchEndpointException"
-
-// needs is the settings for an operation that the upstream must offer.
-func (c *Catalog) needs(ctx context.Context, endpoint string) (*settings, error) {
-	s, err := c.settings(ctx)
-	if err == nil && !s.offers[endpoint] {
-		err = errNotOffered
-	}
-	return s, err
-}
-
-var errNotOffered = &guard.Fault{Ours: true, Kind: mounts.Unsupported, Text: "does not offer this operation"}
 
 // loads is nil where the upstream may be asked for that.
 func (s *settings) loads(o object) error {
@@ -261,6 +154,9 @@ func port(u *url.URL) string {
 	}
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
+
+// maxPrefix bounds the prefix, which is in each question.
+const maxPrefix = 2 << 10
 
 // parsePrefix gives the prefix as it stands in paths, with a slash before it; empty for
 // none. It may be several segments and come escaped already, as Java's client takes it
