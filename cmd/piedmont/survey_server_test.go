@@ -58,7 +58,8 @@ func serve(t *testing.T, g *gateway) (stop func()) {
 	}
 }
 
-// pausing is the output of a check that stands still at its first table, until it is to go on.
+// pausing is the output of a check that stands still at the first table of the root, of which many
+// are left, until it is to go on.
 type pausing struct {
 	bytes.Buffer
 	once          sync.Once
@@ -66,7 +67,7 @@ type pausing struct {
 }
 
 func (p *pausing) Write(b []byte) (int, error) {
-	if bytes.HasPrefix(b, []byte(`{"table":`)) {
+	if bytes.HasPrefix(b, []byte(`{"table":{"mount":"",`)) {
 		p.once.Do(func() {
 			close(p.reached)
 			<-p.goOn
@@ -161,7 +162,7 @@ func TestServerStopsDuringADeepCheck(t *testing.T) {
 	config, _, stop := servedTables(t)
 	journal := filepath.Join(t.TempDir(), "journal")
 	out, err := deepCheckWhile(t, config, journal, 100*time.Millisecond, func(func()) { stop() })
-	require.ErrorIs(t, err, errChecks)
+	require.ErrorIs(t, err, errChecks, "%s", out)
 	tables, _, mounts := linesOf(t, out)
 	require.NotEmpty(t, tables)
 	require.Less(t, len(tables), surveyed)
