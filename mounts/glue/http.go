@@ -53,9 +53,10 @@ func newWeb(pool *http.Transport, timeout time.Duration) *web {
 
 // Do implements the SDK's HTTPClient.
 func (w *web) Do(r *http.Request) (*http.Response, error) {
-	r, err := ours(r)
-	if err != nil {
-		return nil, err
+	// The SDK closes the body as soon as an answer begins. Its WriteTo then fails, for which
+	// the transport would drop the connection before the answer is read; its Read just ends.
+	if r.Body != nil {
+		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
 	resp, err := w.Client.Do(r)
 	if err != nil {
@@ -77,24 +78,6 @@ func (w *web) Do(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return resp, nil
-}
-
-// ours is the request with a body of our own. The SDK closes its body as soon as an answer
-// begins, which the transport can take for a failure to send and drop the connection before
-// the rest of the answer is read.
-func ours(r *http.Request) (*http.Request, error) {
-	if r.Body == nil {
-		return r, nil
-	}
-	body, err := io.ReadAll(r.Body) // the SDK has it in memory
-	if err != nil {
-		return nil, fmt.Errorf("read a request: %w", err)
-	}
-	r = r.WithContext(r.Context())
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.Body, err = r.GetBody()
-	r.ContentLength = int64(len(body))
-	return r, err
 }
 
 var errSwitched = errors.New("the server switches to another protocol")
