@@ -39,7 +39,7 @@ func TestCheckBesideAServer(t *testing.T) {
 	g := mustOpen(t, config)
 	code, out, _ := piedmont(t, "check", "--config", config)
 	assert.Zero(t, code, out)
-	assert.Contains(t, out, "ok      registry       in use by a server: not looked at: the server that has the registry takes no admin commands, or was stopped: ")
+	assert.Contains(t, out, "ok      registry       in use by a server: not looked at: a server has the registry, or had it until it was stopped: that process takes no admin commands: ")
 	assert.Contains(t, out, "ok      mount          (root) native main")
 	require.NoError(t, g.close())
 	code, out, _ = piedmont(t, "check", "--config", config)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -65,16 +64,10 @@ func writeRecords(w io.Writer, list ...native.Record) error {
 type serversRegistry struct{ client *controlClient }
 
 // errNoControl: who holds the registry can't be asked at all.
-var errNoControl = errors.New("the server that has the registry takes no admin commands")
+var errNoControl = errors.New("a server has the registry, or had it until it was stopped")
 
 func openServersRegistry(c configs.Config) *serversRegistry {
-	return &serversRegistry{newControlClient(func(ctx context.Context) (net.Conn, error) {
-		conn, err := dialControl(ctx, c.Data)
-		if err != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("%w, or was stopped: %w", errNoControl, err)
-		}
-		return conn, err
-	}, func() error { return nil })}
+	return &serversRegistry{askServer(c.Data, errNoControl)}
 }
 
 // Get implements native.Registry.

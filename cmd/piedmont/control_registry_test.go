@@ -155,5 +155,5 @@ func TestRegistryAnswerBreaksOff(t *testing.T) {
 	_, err = r.Scan(t.Context(), "a", "", 5)
 	require.EqualError(t, err, "the rest is gone")
 	_, _, err = openServersRegistry(configs.Config{Data: t.TempDir()}).Get(t.Context(), "a")
-	require.ErrorContains(t, err, "the server that has the registry takes no admin commands, or was stopped")
+	require.ErrorContains(t, err, "a server has the registry, or had it until it was stopped: that process takes no admin commands")
 }

@@ -168,7 +168,7 @@ func TestServerStopsDuringADeepCheck(t *testing.T) {
 	require.Less(t, len(tables), surveyed)
 	require.Equal(t, survey.Failed, mounts[""].State)
 	require.Contains(t, mounts[""].Detail, "given up: nothing was answered")
-	require.Contains(t, mounts[""].Detail, "the server that has the registry takes no admin commands, or was stopped")
+	require.Contains(t, mounts[""].Detail, "a server has the registry, or had it until it was stopped: that process takes no admin commands")
 
 	out, err = deepCheckWhile(t, config, journal, 0, func(func()) {})
 	require.NoError(t, err)

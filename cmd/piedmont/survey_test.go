@@ -105,7 +105,7 @@ func TestDeepCheckBesideAServer(t *testing.T) {
 	g := mustOpen(t, config)
 	code, out, errs := piedmont(t, "check", "--config", config, "--deep")
 	assert.Zero(t, code, errs)
-	assert.Contains(t, out, "\n\n(root) native, not looked at: its registry is in use by a server: the server that has the registry takes no admin commands, or was stopped: ")
+	assert.Contains(t, out, "\n\n(root) native, not looked at: its registry is in use by a server: a server has the registry, or had it until it was stopped: that process takes no admin commands: ")
 	require.NoError(t, g.close())
 	fresh, _ := localConfig(t, "")
 	code, out, _ = piedmont(t, "check", "--config", fresh, "--deep")
