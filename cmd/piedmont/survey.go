@@ -130,9 +130,8 @@ func (d *deepCheck) tell(found *survey.Report, err error) error {
 	for _, m := range found.Mounts {
 		d.report.failed = d.report.failed || m.State == survey.Failed
 	}
-	if found.Resumed {
-		begun := moment(found.Since.Add(survey.DefaultWindow))
-		if _, err := fmt.Fprintf(d.stderr, "what %s has since %s was not looked at again: remove it to begin anew\n", d.flags.journal, begun); err != nil {
+	if !found.Resumed.IsZero() {
+		if _, err := fmt.Fprintf(d.stderr, "what %s has since %s was not looked at again: remove it to begin anew\n", d.flags.journal, moment(found.Resumed)); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,9 @@ const (
 type Report struct {
 	// Since is from when on writers are told.
 	Since time.Time
-	// Resumed says that the journal had a part of it, which wasn't looked at again.
-	Resumed bool
+	// Resumed is when the journal was begun that had a part of it, which wasn't looked at again;
+	// zero where none had.
+	Resumed time.Time
 	Mounts  []*Summary
 	// Overlaps counts tables in each other's places; Examples are some of them.
 	Overlaps map[Relation]int

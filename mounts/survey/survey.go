@@ -48,10 +48,8 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// DefaultWindow is how far back writers are told by default.
-const DefaultWindow = 30 * 24 * time.Hour
-
 const (
+	defaultWindow      = 30 * 24 * time.Hour
 	defaultConcurrency = 8
 	defaultTimeout     = 2 * time.Minute
 	defaultPatience    = 2 * time.Minute
@@ -71,7 +69,7 @@ func (o *Options) fill() error {
 		return errors.New("a survey needs a clock")
 	}
 	if o.Window <= 0 {
-		o.Window = DefaultWindow
+		o.Window = defaultWindow
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
@@ -158,7 +156,7 @@ func (r *recorder) begin() error {
 			if err := r.o.Journal.match(*l.Survey, h); err != nil {
 				return err
 			}
-			r.report.Since, r.report.Resumed, begun = l.Survey.Since, true, true
+			r.report.Since, r.report.Resumed, begun = l.Survey.Since, l.Survey.Since.Add(r.o.Window), true
 			return r.o.Lines(l)
 		}
 		return r.recall(l)
