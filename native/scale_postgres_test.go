@@ -3,6 +3,8 @@
 package native_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -38,6 +40,10 @@ func postgresForBench(b *testing.B) native.Registry {
 	server.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	registry, err := postgres.Open(ctx, server.String(), postgres.Options{})
 	must(b, err)
-	b.Cleanup(func() { _ = registry.Close() })
+	b.Cleanup(func() {
+		_ = registry.Close()
+		_, err := admin.Exec(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		must(b, errors.Join(err, admin.Close(context.Background())))
+	})
 	return registry
 }
