@@ -111,16 +111,8 @@ func (s *Source) fail(op, name string, err error) error {
 	}
 	f := classify(name, err)
 	return &mounts.Error{
-		Kind: f.Kind, Op: op, Name: name, Detail: about("The catalog behind "+guard.Describe(s.name)+" "+f.Text, name), Err: err, RetryAfter: f.RetryAfter,
+		Kind: f.Kind, Op: op, Name: name, Detail: "The catalog behind " + guard.Describe(s.name) + " " + f.Text, Err: err, RetryAfter: f.RetryAfter,
 	}
-}
-
-// about says in a detail which object it is about, where it doesn't yet.
-func about(detail, name string) string {
-	if name == "" || strings.Contains(detail, "{name}") {
-		return detail
-	}
-	return detail + " (asked for {name})"
 }
 
 func classify(name string, err error) guard.Fault {

@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 	"piedmont/mounts/metastore"
+	"piedmont/mounts/mounttest"
+	"piedmont/vend"
 )
 
 // asks are all questions that a source has.
@@ -110,10 +113,16 @@ func TestRefusalNamesWhoAndWhat(t *testing.T) {
 	}
 }
 
-// Every failure names what was asked for, once; what isn't about an object names none.
+// Every failure of a mount names what was asked for, once; what isn't about an object names none.
 func TestFailuresNameTheObject(t *testing.T) {
 	f := withTable(t)
-	s := f.source(t)
+	_, set := storage(t)
+	c, err := metastore.New(metastore.Options{
+		Name: "aws", Kind: "glue", Source: f.source(t), Storage: set, Documents: vend.NewDocuments(64 << 20), Now: time.Now,
+		Guard: guard.Options{Failures: 1000},
+	})
+	require.NoError(t, err)
+	db := mounts.Namespace{"db"}
 	for code, texts := range map[string]struct{ about, alone string }{
 		"InternalServiceException":  {"failed (asked for %s)", "failed"},
 		"UnknownOperationException": {notGlue + " (asked for %s)", notGlue},
@@ -123,15 +132,16 @@ func TestFailuresNameTheObject(t *testing.T) {
 			refuse(w, 400, code, "m")
 			return true
 		})
-		errs := asks(t, s)
-		for ask, object := range map[string]string{"Object": "db.t", "Database": "db", "Objects": "db", "Databases": "", "Health": ""} {
+		errs := map[string]error{"": c.Health(t.Context()), "db.t": c.TableExists(t.Context(), mounttest.Caller, db.Table("t"))}
+		_, errs["db"] = c.LoadNamespace(t.Context(), mounttest.Caller, db)
+		for object, err := range errs {
 			want := texts.alone
 			if object != "" {
 				want = fmt.Sprintf(texts.about, object)
 			}
 			var e *mounts.Error
-			require.ErrorAs(t, errs[ask], &e)
-			require.Equal(t, "The catalog behind mount 'aws' "+want, e.Message(), "%s of %s", code, ask)
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, "The catalog behind mount 'aws' "+want, e.Message(), "%s of %s", code, object)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"strings"
 	"time"
 
 	"piedmont/mounts"
@@ -43,4 +44,13 @@ func Describe(path string) string {
 		return "the root mount"
 	}
 	return "mount '" + path + "'"
+}
+
+// About says in a detail which object it is about, where it doesn't yet. A detail that is empty
+// leaves the wording to the kind, which names the object; without a name there is none.
+func About(detail, name string) string {
+	if detail == "" || name == "" || strings.Contains(detail, "{name}") {
+		return detail
+	}
+	return detail + " (asked for {name})"
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // fail is the error of an operation on an object: nil stays nil, an error of the source or the
-// guard keeps its kind and words. The detail names the mount, never the source's host or words.
+// guard keeps its kind and words. The detail names the mount and the object, never the source's
+// host or words.
 func (c *Catalog) fail(op, name string, err error) error {
 	var e *mounts.Error
 	switch {
@@ -16,7 +18,7 @@ func (c *Catalog) fail(op, name string, err error) error {
 		return nil
 	case errors.As(err, &e):
 		named := *e
-		named.Op, named.Name = op, name
+		named.Op, named.Name, named.Detail = op, name, guard.About(e.Detail, name)
 		if named.Kind == mounts.Forbidden { // the guard has judged it: the source is well
 			named.Kind = mounts.Unavailable // whether the object is there isn't known
 		}
@@ -38,5 +40,5 @@ func (c *Catalog) broken(op, name, text string) error {
 }
 
 func (c *Catalog) error(kind mounts.Kind, op, name, text string, cause error) error {
-	return &mounts.Error{Kind: kind, Op: op, Name: name, Detail: "The catalog behind " + c.mount + " " + text, Err: cause}
+	return &mounts.Error{Kind: kind, Op: op, Name: name, Detail: guard.About("The catalog behind "+c.mount+" "+text, name), Err: cause}
 }

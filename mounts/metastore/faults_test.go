@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,8 @@ func TestFailuresAreNoAbsences(t *testing.T) {
 				var e *mounts.Error
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, about[op], e.Name, op)
+				require.Contains(t, e.Message(), about[op], op)
+				require.LessOrEqual(t, strings.Count(e.Message(), "(asked for "), 1, op)
 			}
 			w.source.Intercept(nil)
 			wellRead(t, reading(t.Context(), w.Catalog))
@@ -99,7 +102,7 @@ func TestHang(t *testing.T) {
 		require.Equal(t, "open", w.Stats().Guard.Breaker)
 		began = time.Now()
 		_, err := w.LoadTable(t.Context(), mounttest.Caller, table, mounts.LoadOptions{})
-		refused(t, err, mounts.Unavailable, "The catalog behind mount 'legacy' (hive) failed several times in a row and is left alone for a moment")
+		refused(t, err, mounts.Unavailable, "The catalog behind mount 'legacy' (hive) failed several times in a row and is left alone for a moment (asked for db.t)")
 		var e *mounts.Error
 		require.ErrorAs(t, err, &e)
 		require.Greater(t, e.RetryAfter, 4*time.Second)

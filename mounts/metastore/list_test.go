@@ -199,7 +199,7 @@ func TestListsThatDoNotEnd(t *testing.T) {
 	}
 	turn := 0
 	n, err := follow(t, func(string) ([]string, string) { turn++; return page, fmt.Sprint(turn) })
-	refused(t, err, mounts.BadGateway, "The catalog behind mount 'legacy' (hive) has a list of names that is too large")
+	refused(t, err, mounts.BadGateway, "The catalog behind mount 'legacy' (hive) has a list of names that is too large (asked for db)")
 	require.Equal(t, 1_000_000, n)
 }
 
@@ -210,7 +210,7 @@ func TestListsThatAreTooLarge(t *testing.T) {
 	}
 	for name, names := range map[string][]string{"names": make([]string, 1_000_001), "bytes": few} {
 		_, err := follow(t, func(string) ([]string, string) { return names, "" })
-		refused(t, err, mounts.BadGateway, "The catalog behind mount 'legacy' (hive) has a list of names that is too large")
+		refused(t, err, mounts.BadGateway, "The catalog behind mount 'legacy' (hive) has a list of names that is too large (asked for db)")
 		w := newWorld(t, func(w *world) {
 			w.options.Source = &lists{w.source, func(string) ([]string, string) { return names, "" }}
 		})

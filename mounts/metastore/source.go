@@ -16,7 +16,8 @@ import (
 // bound how many run: Catalog does.
 //
 // Errors are *mounts.Error, with a Detail that names the mount and holds no host, no secret
-// and none of the metastore's words, which belong into Err. NoSuchNamespace and NoSuchTable say
+// and none of the metastore's words, which belong into Err. Catalog adds the object that was asked
+// for where the Detail has no {name}. NoSuchNamespace and NoSuchTable say
 // that the metastore itself said so. Unavailable, Timeout and BadGateway say that nothing is
 // known; of these Unavailable may be tried again at once, unless it carries how long to wait.
 // Forbidden says that the metastore is well but lets the mount's credential not see this object; clients
