@@ -23,6 +23,7 @@ const (
 	fenced         // as undone, after the connection was lost
 	lacking        // as undone: there was nothing to delete
 	stale          // as undone: the receipt's minute may have passed, or a row of the guard be gone
+	passed         // as undone: the record was locked
 )
 
 // attempt tries a commit once. Until it has a connection ctx may end it, not later.
@@ -38,13 +39,10 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 	steps, sure := r.statements(p, id)
 	if err := r.prepare(begun, conn, steps); err != nil {
 		conn.Release()
-		if refused(err) {
-			return failed, notApplied(database(err))
-		}
-		return undone, database(err)
+		return unprepared(err)
 	}
 	if !p.hopeless {
-		at, err = send(begun, conn, steps, sure)
+		_, at, err = send(begun, conn, steps, sure)
 	}
 	switch {
 	case err == nil && !p.hopeless:
@@ -59,9 +57,14 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 		return settle(begun, conn, f, conditions, err)
 	}
 	conn.Release() // closed: the pool drops it
-	result, err := r.findOut(ctx, id, err)
-	if result == fenced && begun.Err() != nil {
-		return failed, notApplied(err) // it took so long that it isn't tried again
+	return r.foundOut(ctx, id, err, begun.Err() != nil)
+}
+
+// foundOut is findOut for a commit that isn't tried again where it took too long already.
+func (r *Registry) foundOut(ctx context.Context, id receipt, cause error, late bool) (result, error) {
+	result, err := r.findOut(ctx, id, cause)
+	if result == fenced && late {
+		return failed, notApplied(err)
 	}
 	return result, err
 }
@@ -124,25 +127,35 @@ func (r *Registry) prepare(ctx context.Context, conn *pgxpool.Conn, steps []step
 	return nil
 }
 
-// send runs statements in one round trip. Where one fails, the ones after it aren't run,
-// and at is its index; it is their number where the transaction failed at its end. What
-// comes after COMMIT was answered isn't looked at.
-func send(ctx context.Context, conn *pgxpool.Conn, steps []step, sure int) (at int, err error) {
+// unprepared is the result where a statement couldn't be prepared.
+func unprepared(err error) (result, error) {
+	if refused(err) {
+		return failed, notApplied(database(err))
+	}
+	return undone, database(err)
+}
+
+// send runs statements in one round trip; rows is how many rows each changed. Where one
+// fails, the ones after it aren't run, and at is its index; it is their number where the
+// transaction failed at its end. What comes after COMMIT was answered isn't looked at.
+func send(ctx context.Context, conn *pgxpool.Conn, steps []step, sure int) (rows []int64, at int, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range steps {
 		batch.Queue(s.sql, s.args...)
 	}
-	results := conn.SendBatch(ctx, batch)
+	results, rows := conn.SendBatch(ctx, batch), make([]int64, len(steps))
 	for at = range steps {
-		if _, err = results.Exec(); err != nil {
+		tag, err := results.Exec()
+		if err != nil {
 			_ = results.Close() // repeats the error
-			return at, err
+			return nil, at, err
 		}
+		rows[at] = tag.RowsAffected()
 	}
 	if err = results.Close(); sure < len(steps) {
-		return 0, nil
+		return rows, 0, nil
 	}
-	return len(steps), err
+	return rows, len(steps), err
 }
 
 // surelyUndone tells whether a commit that failed at a statement can't have been
@@ -177,9 +190,7 @@ func settle(ctx context.Context, conn *pgxpool.Conn, f fault, conditions []nativ
 		// They changed since, or it was the receipt that failed.
 		return stale, errors.New("conditions fail and hold again in turn")
 	}
-	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
-		_, _ = conn.Exec(ctx, rollbackSQL) // the pool drops a connection whose transaction isn't over
-	}
+	rollback(ctx, conn)
 	switch {
 	case f == missing:
 		return lacking, nil
@@ -189,4 +200,11 @@ func settle(ctx context.Context, conn *pgxpool.Conn, f fault, conditions []nativ
 		return stale, database(cause)
 	}
 	return failed, notApplied(database(cause))
+}
+
+// rollback ends a failed transaction. Where that fails too, the pool drops the connection.
+func rollback(ctx context.Context, conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		_, _ = conn.Exec(ctx, rollbackSQL)
+	}
 }

@@ -43,8 +43,13 @@ func (r *Registry) Commit(ctx context.Context, conditions []native.Condition, ch
 
 func (r *Registry) commit(ctx context.Context, conditions []native.Condition, changes []native.Change) error {
 	p := newPlan(conditions, changes, false)
+	once := r.attempt
+	if p.isSwap() && !p.hopeless {
+		once = r.swap
+	}
 	for try, lost := 1, 0; ; try++ {
-		result, err := r.attempt(ctx, p, conditions)
+		result, err := once(ctx, p, conditions)
+		once = r.attempt
 		switch result {
 		case applied:
 			return nil
@@ -53,6 +58,8 @@ func (r *Registry) commit(ctx context.Context, conditions []native.Condition, ch
 		case lacking:
 			p = newPlan(conditions, changes, true)
 			continue
+		case passed:
+			continue // by itself it waits for the lock
 		case stale:
 			if err := r.refresh(ctx); err != nil {
 				return notApplied(err)

@@ -80,7 +80,7 @@ func TestFenceHolds(t *testing.T) {
 	defer conn.Release()
 	p := newPlan(nil, []native.Change{put("a", "")}, false)
 	steps, sure := r.statements(p, id)
-	if at, err := send(t.Context(), conn, steps, sure); at != 1 || code(err) != codeUniqueViolation {
+	if _, at, err := send(t.Context(), conn, steps, sure); at != 1 || code(err) != codeUniqueViolation {
 		t.Fatalf("a late commit fails at statement %d with %v, want at its receipt", at, err)
 	}
 }

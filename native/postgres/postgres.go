@@ -63,6 +63,7 @@ type Registry struct {
 	timeout time.Duration   // of one exchange
 	begin   string          // the statement that begins a commit
 	clock   clock
+	group   group
 
 	prepares bool // unless the URL says that statements aren't to be kept
 

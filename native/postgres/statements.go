@@ -43,6 +43,13 @@ const (
 			SELECT $5::timestamptz, $6::bytea, false FROM u WHERE $5::timestamptz >= clock_timestamp() - interval '5 minutes' RETURNING 1)
 		SELECT 1 / count(*) FROM r`
 
+	// The same among others, which it doesn't undo: where it can't be done at once it changes
+	// nothing. A locked row is passed over, so that a group waits for none.
+	groupSwapSQL = `WITH u AS (UPDATE piedmont_records SET version = $2::bytea, value = $3::bytea
+			WHERE key = (SELECT key FROM piedmont_records WHERE key = $1::bytea AND version = $4::bytea
+				AND $5::timestamptz >= clock_timestamp() - interval '5 minutes' FOR NO KEY UPDATE SKIP LOCKED) RETURNING 1)
+		INSERT INTO piedmont_receipts (minute, id, fenced) SELECT $5::timestamptz, $6::bytea, false FROM u`
+
 	deleteSQL    = `DELETE FROM piedmont_records WHERE key = $1::bytea`
 	deleteOneSQL = note + `WITH d AS (DELETE FROM piedmont_records WHERE key = $1::bytea RETURNING 1) SELECT 1 / count(*) FROM d`
 	deleteAtSQL  = note + `WITH d AS (DELETE FROM piedmont_records
