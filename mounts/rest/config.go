@@ -87,7 +87,8 @@ func parseConfig(body []byte, base *url.URL) (*settings, error) {
 		if s.offers, err = parseEndpoints(raw); err != nil {
 			return nil, err
 		}
-	} else {
+	}
+	if len(s.offers) == 0 { // an empty list too is none to Iceberg's own clients
 		supported, err := get("view-endpoints-supported")
 		if err != nil {
 			return nil, err

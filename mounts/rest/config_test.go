@@ -269,9 +269,24 @@ func TestEndpointsAreHonoured(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"GET config": 1}, u.calls)
 
-	u = withTable(t, func(u *upstream) { u.endpoints = nil })
-	require.NoError(t, u.mount().TableExists(t.Context(), mounttest.Caller, table))
-	require.Zero(t, u.count("HEAD table"), "none of the endpoints that need not be advertised is a HEAD")
+	for _, none := range [][]string{nil, {}} {
+		u = withTable(t, func(u *upstream) { u.endpoints = none })
+		c := u.mount()
+		for op, err := range reading(t.Context(), c) {
+			require.NoError(t, err, op)
+		}
+		require.Zero(t, u.count("HEAD table"), "none of the endpoints that need not be advertised is a HEAD")
+		u = withTable(t, func(u *upstream) {
+			u.endpoints, u.overrides = none, map[string]string{"view-endpoints-supported": "false"}
+		})
+		for op, err := range reading(t.Context(), u.mount()) {
+			if strings.Contains(op, "View") && op != "ListViews" {
+				require.Equal(t, mounts.NoSuchView, checkError(t, err), op)
+			} else {
+				require.NoError(t, err, op)
+			}
+		}
+	}
 }
 
 // A failed configuration is asked for again, and one that fits no more too.
