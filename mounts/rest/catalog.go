@@ -32,6 +32,7 @@ type Catalog struct {
 
 	known    atomic.Pointer[settings]
 	hasViews atomic.Bool // the upstream didn't say so, but answered as one that has
+	warned   warned
 	asking   cache.Flight[struct{}, *settings]
 	loading  cache.Flight[DocumentKey, *Entry]
 	keeping  sync.Mutex // makes keep one step; never held while anybody is asked

@@ -33,11 +33,14 @@ type settings struct {
 	plain     string // decoded
 	oauth     string // where tokens come from, if it said
 	offers    map[string]bool
-	silent    bool     // it doesn't say whether it has views
-	nessie    bool     // it is a Nessie, with marks in names
-	ignored   []string // overrides that lead to another host
+	silent    bool       // it doesn't say whether it has views
+	nessie    bool       // it is a Nessie, with marks in names
+	ignored   []override // that lead to another host
 	asked     time.Time
 }
+
+// override is a key of the configuration, and what it says.
+type override struct{ key, value string }
 
 // loads is nil where the upstream may be asked for that.
 func (s *settings) loads(o object) error {
@@ -113,14 +116,14 @@ func (s *settings) fill(base *url.URL, get func(string) (string, error)) error {
 		if moved, ok := sameOrigin(base, uri); ok {
 			base = moved
 		} else {
-			s.ignored = append(s.ignored, "uri")
+			s.ignored = append(s.ignored, override{"uri", uri})
 		}
 	}
 	if tokens != "" {
 		if at, ok := sameOrigin(base, tokens); ok {
 			s.oauth = at.String()
 		} else {
-			s.ignored = append(s.ignored, "oauth2-server-uri")
+			s.ignored = append(s.ignored, override{"oauth2-server-uri", tokens})
 		}
 	}
 	s.nessie = nessie == "true"

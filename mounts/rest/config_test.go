@@ -1,8 +1,6 @@
 package rest_test
 
 import (
-	"bytes"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -170,18 +168,6 @@ func TestConfigsThatAreNone(t *testing.T) {
 			require.Error(t, m.Health(t.Context()))
 		})
 	}
-}
-
-func TestOverridesToTheSameOrigin(t *testing.T) {
-	u := withTable(t)
-	u.overrides = map[string]string{"uri": strings.ToUpper(u.server.URL[:4]) + u.server.URL[4:] + "/iceberg/"}
-	load(t, u.mount(), table)
-
-	var logged bytes.Buffer
-	u.overrides = map[string]string{"uri": "https" + u.server.URL[4:] + "/iceberg", "oauth2-server-uri": "http://evil.example/s3cret"}
-	load(t, u.mount(func(o *rest.Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) }), table)
-	require.Equal(t, 2, strings.Count(logged.String(), "leads to another host"), logged.String())
-	require.NotContains(t, logged.String(), "s3cret")
 }
 
 func TestUnknownWarehouse(t *testing.T) {

@@ -2,9 +2,11 @@ package rest
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"piedmont/mounts"
@@ -68,14 +70,42 @@ func (c *Catalog) fetchSettings(ctx context.Context) (*settings, error) {
 		return nil, guard.Broken("gave an answer that is no configuration", err)
 	}
 	s.asked = asked
-	for _, what := range s.ignored {
-		c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", what)
+	for _, o := range s.ignored {
+		if c.warned.add(o) {
+			c.log.WarnContext(ctx, "the upstream's configuration leads to another host; that is ignored", "mount", c.name, "key", o.key)
+		}
 	}
 	if a, ok := c.client.auth.(*oauth); ok {
 		a.moveTo(s.oauth)
 	}
 	c.known.Store(s)
 	return s, nil
+}
+
+// maxWarned is how many different overrides are warned of: one that is another each time
+// shall not fill the log.
+const maxWarned = 16
+
+// warned is which overrides the log has told of, by their hashes: they are as long as the
+// upstream likes.
+type warned struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]bool
+}
+
+// add is true for an override that is to be told of.
+func (w *warned) add(o override) bool {
+	h := sha256.Sum256([]byte(o.key + "\x00" + o.value))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen[h] || len(w.seen) >= maxWarned {
+		return false
+	}
+	if w.seen == nil {
+		w.seen = map[[sha256.Size]byte]bool{}
+	}
+	w.seen[h] = true
+	return true
 }
 
 // misconfigured says what may be wrong with the mount where the upstream has no configuration for
