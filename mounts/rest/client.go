@@ -44,7 +44,7 @@ func newClient(o Options) *client {
 	protocols.SetHTTP1(true)
 	return &client{limit: o.MaxResponseBytes, now: o.Now, http: &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.Timeout, Protocols: protocols,
+			DialContext: wires(dialer), TLSHandshakeTimeout: o.Timeout, Protocols: protocols,
 			MaxIdleConnsPerHost: o.Guard.Concurrency, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeader,
 			// An upstream nearby takes longer to pack an answer than to send it plain.
 			DisableCompression: true,
@@ -90,7 +90,10 @@ func (c *client) ask(ctx context.Context, q question) (*answer, error) {
 		body, err := read(resp, min(q.limit, c.limit))
 		return &answer{etag: tag(resp), body: body}, err
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what there is of it: the status says enough
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	if err != nil {
+		body = nil // the status says enough, but an absence is believed only whole
+	}
 	refused := parseError(resp.StatusCode, body, c.secrets(resp.Request))
 	refused.retryAfter = retryAfter(resp, c.now())
 	return nil, refused
@@ -143,10 +146,9 @@ func (c *client) send(ctx context.Context, q question) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.requests.Add(1)
-		resp, err := c.http.Do(r)
+		resp, err := c.do(r)
 		if err != nil {
-			return nil, fmt.Errorf("ask the upstream: %w", c.quoted(r, err))
+			return nil, err
 		}
 		refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == statusAuthTimeout
 		if !refused || again || q.form != nil || c.auth == nil || !c.auth.refused(r) {
@@ -155,19 +157,6 @@ func (c *client) send(ctx context.Context, q question) (*http.Response, error) {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxError) // so that the connection can be used again
 		_ = resp.Body.Close()
 	}
-}
-
-// quoted takes our secrets out of an error of net/http, which quotes what it couldn't read.
-func (c *client) quoted(r *http.Request, err error) error {
-	var failed *url.Error
-	if !errors.As(err, &failed) || failed.Timeout() {
-		return err
-	}
-	said := failed.Err.Error()
-	if words := c.secrets(r).redact(said); words != said {
-		return &url.Error{Op: failed.Op, URL: failed.URL, Err: errors.New(words)}
-	}
-	return err
 }
 
 func (c *client) request(ctx context.Context, q question) (*http.Request, error) {
@@ -217,8 +206,7 @@ func read(resp *http.Response, limit int64) ([]byte, error) {
 	case err == nil:
 		return b.Bytes(), nil
 	}
-	var timeout net.Error
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
+	if timeIsOver(err) {
 		return nil, fmt.Errorf("read the upstream's answer: %w", err)
 	}
 	return nil, guard.Broken("broke its answer off", err)
