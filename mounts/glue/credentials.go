@@ -3,23 +3,21 @@ package glue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"piedmont/mounts"
 	"piedmont/mounts/guard"
+	"piedmont/vend/ambient"
 )
 
-// credentialTimeout bounds each question for credentials. All callers share it, so that it
-// ends with no caller's context.
+// credentialTimeout bounds each question to STS. All callers share it, so that it ends with no
+// caller's context.
 const credentialTimeout = 5 * time.Second
 
 // credentials are where requests get their keys from: static ones or the process's own, or a
@@ -45,14 +43,13 @@ func (o *Options) own(ctx context.Context) (aws.CredentialsProvider, error) {
 	if o.AccessKeyID != "" {
 		return credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, ""), nil
 	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.Region),
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(credentialTimeout)))
+	c, err := ambient.Credentials(ctx, o.Region)
 	if err != nil {
-		return nil, fmt.Errorf("find AWS credentials: %w", err)
+		return nil, err
 	}
-	from := origin(c.Credentials)
+	from := origin(c)
 	o.Logger.Info("AWS credentials are the process's own", slog.String("mount", guard.Describe(o.Name)), slog.String("from", from))
-	return &provider{c.Credentials, func(err error) error {
+	return &provider{c, func(err error) error {
 		return &guard.Fault{Kind: mounts.Unavailable, Text: "could not be asked: no AWS credentials could be had from " + from, Err: err}
 	}}, nil
 }

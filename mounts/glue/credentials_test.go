@@ -96,6 +96,32 @@ func TestOwnCredentials(t *testing.T) {
 	})
 }
 
+// A container's endpoint that accepts and never answers: questions fail in time, naming the cause,
+// and are answered when it answers again.
+func TestOwnCredentialsHang(t *testing.T) {
+	bare(t)
+	f := withTable(t)
+	var well atomic.Bool
+	container := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !well.Load() {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `{"AccessKeyId":"`+keyID+`","SecretAccessKey":"`+secret+`","Token":"","Expiration":"2099-01-01T00:00:00Z"}`)
+	}))
+	defer func() {
+		container.CloseClientConnections()
+		container.Close()
+	}()
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", container.URL)
+	s := f.source(t, chain)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	requireKind(t, s.Health(ctx), mounts.Unavailable, "no AWS credentials could be had from the container's endpoint")
+	well.Store(true)
+	require.Eventually(t, func() bool { return s.Health(ctx) == nil }, time.Minute, 100*time.Millisecond)
+}
+
 // role is a source that assumes one.
 func role(f *fake) func(*Options) {
 	return func(o *Options) {

@@ -1,7 +1,13 @@
 package s3_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,13 +65,53 @@ func TestNewRefuses(t *testing.T) {
 // Credentials may come from the surroundings; where to go must not.
 func TestAmbientCredentials(t *testing.T) {
 	_, server := newStore(t)
+	bare(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
 	t.Setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
-	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	o := options(t, server.URL)
 	o.AccessKeyID, o.SecretAccessKey = "", ""
 	require.NoError(t, open(t, o).Create(t.Context(), location(t, "s3://bucket/wh/x"), []byte("x")))
+}
+
+// bare takes away whatever the surroundings have of AWS.
+func bare(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"} {
+		t.Setenv(name, "")
+		require.NoError(t, os.Unsetenv(name))
+	}
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+}
+
+// A container's endpoint that accepts and never answers: operations fail in time, naming the
+// cause, with nothing written; and go on when it answers again.
+func TestCredentialsThatHang(t *testing.T) {
+	_, server := newStore(t)
+	bare(t)
+	var well atomic.Bool
+	container := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !well.Load() {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `{"AccessKeyId":"key","SecretAccessKey":"`+secret+`","Token":"","Expiration":"2099-01-01T00:00:00Z"}`)
+	}))
+	defer func() {
+		container.CloseClientConnections()
+		container.Close()
+	}()
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", container.URL)
+	o := options(t, server.URL)
+	o.AccessKeyID, o.SecretAccessKey, o.Timeout = "", "", time.Minute
+	files, l := open(t, o), location(t, "s3://bucket/wh/x")
+	began := time.Now()
+	err := files.Create(t.Context(), l, []byte("x"))
+	require.Less(t, time.Since(began), 30*time.Second)
+	require.Equal(t, "storage profile 'lake' could not be asked: no AWS credentials could be had", message(t, err))
+	require.ErrorIs(t, err, vend.ErrNotWritten)
+	well.Store(true)
+	require.Eventually(t, func() bool { return files.Create(t.Context(), l, []byte("x")) == nil }, time.Minute, 100*time.Millisecond)
 }

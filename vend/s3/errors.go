@@ -10,6 +10,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"piedmont/vend"
+	"piedmont/vend/ambient"
 )
 
 // codeOf is the error code in the store's own XML answer; empty for other errors. Only
@@ -35,7 +36,7 @@ func statusOf(err error) int {
 // nothing was read or written, and a client told "internal error" would take its commit
 // for perhaps done. What the store said is in the cause, for the log.
 func (f *Files) fault(op string, err error) error {
-	if status := statusOf(err); status == http.StatusUnauthorized || status == http.StatusForbidden {
+	if status := statusOf(err); (status == http.StatusUnauthorized || status == http.StatusForbidden) && !errors.Is(err, ambient.ErrNone) {
 		return vend.Refused(op, f.profile, err)
 	}
 	return vend.Unavailable(op, f.profile, reason(err), err)
@@ -45,6 +46,8 @@ func reason(err error) string {
 	var timeout net.Error
 	status := statusOf(err)
 	switch {
+	case errors.Is(err, ambient.ErrNone):
+		return "could not be asked: no AWS credentials could be had"
 	case codeOf(err) == "NoSuchBucket":
 		return "names a bucket that doesn't exist"
 	case status >= 300 && status < 400:

@@ -12,11 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"piedmont/vend"
+	"piedmont/vend/ambient"
 )
 
 // Options say which storage a profile reaches and how.
@@ -60,7 +60,7 @@ func New(ctx context.Context, o Options) (*Files, error) {
 	}
 	provider, err := o.credentials(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("s3 storage profile %q: find credentials: %w", o.Profile, err)
+		return nil, fmt.Errorf("s3 storage profile %q: %w", o.Profile, err)
 	}
 	f := &Files{profile: o.Profile, prefix: o.Prefix, timeout: o.Timeout, pool: transport()}
 	if f.timeout == 0 {
@@ -97,11 +97,7 @@ func (o Options) credentials(ctx context.Context) (aws.CredentialsProvider, erro
 	if o.AccessKeyID != "" {
 		return credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, o.SessionToken), nil
 	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.Region))
-	if err != nil {
-		return nil, err
-	}
-	return c.Credentials, nil
+	return ambient.Credentials(ctx, o.Region)
 }
 
 func (f *Files) clientOptions(o Options, provider aws.CredentialsProvider) s3.Options {
