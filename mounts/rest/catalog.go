@@ -84,7 +84,8 @@ type Stats struct {
 	Guard guard.Stats
 	// Requests sent to the upstream, those for tokens included.
 	Requests uint64
-	// Skipped are names in lists that break our rules, so that nobody could ask for them.
+	// Skipped are names in lists that break our rules or are no names in a path, so that nobody
+	// could ask for them.
 	Skipped uint64
 }
 

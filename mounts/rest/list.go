@@ -13,7 +13,7 @@ import (
 
 // ListNamespaces lists the direct children of a namespace, a page of the upstream's at a
 // time and with its tokens. An upstream that doesn't page answers all at once, however
-// many were asked for. Names that break our rules are left out and counted.
+// many were asked for. Names that nobody could ask for are left out and counted.
 func (c *Catalog) ListNamespaces(ctx context.Context, _ mounts.Caller, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
 	return listed(ctx, c, "listNamespaces", parent, p, c.namespaces)
 }
@@ -33,6 +33,9 @@ func listed[T any](ctx context.Context, c *Catalog, op string, n mounts.Namespac
 		return nil, "", err
 	}
 	p.Token = at.token
+	if err := askable(n); err != nil {
+		return nil, "", c.failNamespace(op, n, err)
+	}
 	l, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (page[T], error) {
 		l, err := ask(ctx, n, p)
 		if err != nil {
@@ -74,7 +77,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 		if len(n) != len(parent)+1 || !n.HasPrefix(parent) {
 			continue // SeaweedFS 4.48 lists nested ones at the top level too
 		}
-		if n.Validate() != nil {
+		if n.Validate() != nil || crooked(n.Last()) {
 			c.skipped.Add(1)
 			continue
 		}
@@ -119,7 +122,7 @@ func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespa
 		if !id.Namespace.Equal(n) {
 			continue
 		}
-		if id.Validate() != nil {
+		if id.Validate() != nil || crooked(id.Name) {
 			c.skipped.Add(1)
 			continue
 		}
@@ -160,6 +163,9 @@ func (c *Catalog) LoadNamespace(ctx context.Context, _ mounts.Caller, n mounts.N
 		return map[string]string{}, nil
 	}
 	const op = "loadNamespaceMetadata"
+	if err := askable(n); err != nil {
+		return nil, c.failNamespace(op, n, err)
+	}
 	properties, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (map[string]string, error) {
 		s, err := c.needs(ctx, loadNamespace)
 		if err != nil {

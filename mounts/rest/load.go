@@ -119,6 +119,9 @@ func (c *Catalog) TableExists(ctx context.Context, caller mounts.Caller, id moun
 }
 
 func (c *Catalog) exists(ctx context.Context, caller mounts.Caller, op string, o object, endpoint string) error {
+	if err := askable(o.id.Namespace, o.id.Name); err != nil {
+		return c.failObject(op, o, err)
+	}
 	found, err := guarded(ctx, c, op, o.id.String(), func(ctx context.Context) (bool, error) { return c.head(ctx, o, endpoint) })
 	if found {
 		return nil
@@ -151,6 +154,9 @@ func (c *Catalog) head(ctx context.Context, o object, endpoint string) (bool, er
 // entry is the table or view by an answer that is as fresh as the mount promises, or of this
 // moment.
 func (c *Catalog) entry(ctx context.Context, op string, o object, now bool) (*Entry, error) {
+	if err := askable(o.id.Namespace, o.id.Name); err != nil {
+		return nil, err
+	}
 	key := c.key(o)
 	load := func(ctx context.Context) (*Entry, error) {
 		return guarded(ctx, c, op, o.id.String(), func(ctx context.Context) (*Entry, error) { return c.load(ctx, key, o) })

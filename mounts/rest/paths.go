@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"piedmont/mounts"
+	"piedmont/mounts/guard"
 )
 
 // defaultSeparator is the spec's, 0x1F, as it stands in a path.
@@ -116,4 +117,32 @@ const nessieMarks = "@#`'\""
 // else. Else a policy on t could be passed by asking for t@main.
 func (s *settings) readable(name string) bool {
 	return !s.nessie || !strings.ContainsAny(name, nessieMarks)
+}
+
+// crooked says whether a level or a name is none, or another, where something on the way decodes
+// the path, takes a backslash for a slash and cleans that up: some proxies do before they pass
+// it on, and the upstream would then read "x/../b" as b, or "b/" as b, which a policy may forbid.
+// For that reason "." and ".." alone are no names anywhere here. What stands behind a semicolon
+// some servers leave out first. What decodes twice isn't thought of: no name with a percent sign
+// would get through it as it is.
+func crooked(name string) bool {
+	for part := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {
+		if part, _, _ = strings.Cut(part, ";"); part == "" || part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// askable is nil where a namespace, or a table or view in it, may be asked for.
+func askable(n mounts.Namespace, names ...string) error {
+	if slices.ContainsFunc(n, crooked) || slices.ContainsFunc(names, crooked) {
+		return errCrooked
+	}
+	return nil
+}
+
+var errCrooked = &guard.Fault{
+	Ours: true, Kind: mounts.BadRequest,
+	Text: "is not asked for such a name: a part of it between slashes is empty, '.' or '..', and may be cleaned away on the way",
 }
