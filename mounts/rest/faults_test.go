@@ -244,7 +244,7 @@ func TestTokensInACircle(t *testing.T) {
 func TestForeignTokens(t *testing.T) {
 	u := withTable(t)
 	c := u.mount()
-	for _, token := range []string{"x", "1.1.", "1.1", "0.1.x", "-1.1.x", "1.-1.x", "!.1.x", "1..x", "1.1." + strings.Repeat("x", 4097), strings.Repeat("z", 30) + ".1.x"} {
+	for _, token := range []string{"x", "1.1.", "1.1", "0.1.x", "-1.1.x", "1.-1.x", "!.1.x", "1..x", "1.1-.x", "1.1--2.x", "1.1-!.x", "1.1" + strings.Repeat("-1", 9) + ".x", "1.1." + strings.Repeat("x", 4097), strings.Repeat("z", 30) + ".1.x"} {
 		_, _, err := c.ListTables(t.Context(), mounttest.Caller, db, mounts.Page{Token: token})
 		require.True(t, mounts.Is(err, mounts.BadRequest), "%s: %v", token, err)
 		_, _, err = c.ListNamespaces(t.Context(), mounttest.Caller, nil, mounts.Page{Token: token})

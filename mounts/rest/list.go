@@ -15,19 +15,28 @@ import (
 // time and with its tokens. An upstream that doesn't page answers all at once, however
 // many were asked for. Names that nobody could ask for are left out and counted.
 func (c *Catalog) ListNamespaces(ctx context.Context, _ mounts.Caller, parent mounts.Namespace, p mounts.Page) ([]mounts.Namespace, string, error) {
-	return listed(ctx, c, "listNamespaces", parent, p, c.namespaces)
+	names, next, err := c.listed(ctx, "listNamespaces", parent, p, c.namespaces)
+	if err != nil {
+		return nil, "", err
+	}
+	children := make([]mounts.Namespace, len(names))
+	for i, name := range names {
+		children[i] = parent.Child(name)
+	}
+	return children, next, nil
 }
 
-// page is one page of a list.
-type page[T any] struct {
-	names []T
-	next  string // the upstream's token
+// page is one page of a list of what is in a namespace.
+type page struct {
+	names []string // the last levels
+	next  string   // the upstream's token
 }
 
-// listed asks for a page of what is in n.
-func listed[T any](ctx context.Context, c *Catalog, op string, n mounts.Namespace, p mounts.Page,
-	ask func(context.Context, mounts.Namespace, mounts.Page) (page[T], error),
-) ([]T, string, error) {
+// asker asks the upstream for a page of what is in a namespace.
+type asker func(context.Context, mounts.Namespace, mounts.Page) (page, error)
+
+// listed asks for a page of what is in n. No name is twice in it, or was among the last before.
+func (c *Catalog) listed(ctx context.Context, op string, n mounts.Namespace, p mounts.Page, ask asker) ([]string, string, error) {
 	at, err := parsePosition(op, p.Token)
 	if err != nil {
 		return nil, "", err
@@ -36,12 +45,13 @@ func listed[T any](ctx context.Context, c *Catalog, op string, n mounts.Namespac
 	if err := askable(n); err != nil {
 		return nil, "", c.failNamespace(op, n, err)
 	}
-	l, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (page[T], error) {
+	l, err := guarded(ctx, c, op, n.String(), func(ctx context.Context) (page, error) {
 		l, err := ask(ctx, n, p)
 		if err != nil {
 			return l, err
 		}
-		if l.next, err = at.next(l.next); err != nil {
+		l.names = at.once(l.names)
+		if l.next, err = at.next(l.next, l.names); err != nil {
 			err = guard.Broken("gave a list that does not end", err)
 		}
 		return l, err
@@ -52,7 +62,7 @@ func listed[T any](ctx context.Context, c *Catalog, op string, n mounts.Namespac
 	return l.names, l.next, nil
 }
 
-func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mounts.Page) (l page[mounts.Namespace], err error) {
+func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mounts.Page) (l page, err error) {
 	s, err := c.needs(ctx, listNamespaces)
 	if err != nil {
 		return l, err
@@ -68,7 +78,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 	if err != nil {
 		return l, c.noticed(err)
 	}
-	l = page[mounts.Namespace]{names: make([]mounts.Namespace, 0, len(elements)), next: next}
+	l = page{names: make([]string, 0, len(elements)), next: next}
 	for _, e := range elements {
 		n, err := parseLevels(e)
 		if err != nil {
@@ -81,7 +91,7 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 			c.skipped.Add(1)
 			continue
 		}
-		l.names = append(l.names, n)
+		l.names = append(l.names, n.Last())
 	}
 	return l, c.confirm(ctx, s, parent, len(l.names), next)
 }
@@ -92,13 +102,25 @@ var errParent = &guard.Fault{Ours: true, Kind: mounts.BadGateway, Text: "can't l
 
 // ListTables lists the tables of a namespace, as ListNamespaces does. The root holds none.
 func (c *Catalog) ListTables(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
+	return c.listedObjects(ctx, "listTables", n, p, c.tables)
+}
+
+func (c *Catalog) listedObjects(ctx context.Context, op string, n mounts.Namespace, p mounts.Page, ask asker) ([]mounts.Identifier, string, error) {
 	if n.IsRoot() {
 		return nil, "", nil
 	}
-	return listed(ctx, c, "listTables", n, p, c.tables)
+	names, next, err := c.listed(ctx, op, n, p, ask)
+	if err != nil {
+		return nil, "", err
+	}
+	ids := make([]mounts.Identifier, len(names))
+	for i, name := range names {
+		ids[i] = n.Table(name)
+	}
+	return ids, next, nil
 }
 
-func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page) (l page[mounts.Identifier], err error) {
+func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page) (l page, err error) {
 	s, err := c.needs(ctx, listTables)
 	if err != nil {
 		return l, err
@@ -108,12 +130,12 @@ func (c *Catalog) tables(ctx context.Context, n mounts.Namespace, p mounts.Page)
 }
 
 // identifiers lists the tables or views of a namespace at an address.
-func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespace, p mounts.Page, address string) (l page[mounts.Identifier], err error) {
+func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespace, p mounts.Page, address string) (l page, err error) {
 	elements, next, err := c.list(ctx, s, n, address+pageQuery(p), "identifiers")
 	if err != nil {
 		return l, err
 	}
-	l = page[mounts.Identifier]{names: make([]mounts.Identifier, 0, len(elements)), next: next}
+	l = page{names: make([]string, 0, len(elements)), next: next}
 	for _, e := range elements {
 		id, err := parseIdentifier(e)
 		if err != nil {
@@ -126,7 +148,7 @@ func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespa
 			c.skipped.Add(1)
 			continue
 		}
-		l.names = append(l.names, id)
+		l.names = append(l.names, id.Name)
 	}
 	return l, c.confirm(ctx, s, n, len(l.names), next)
 }

@@ -14,13 +14,10 @@ var errNoViews = errors.New("the upstream has no views")
 // ListViews lists the views of a namespace, as ListTables does. Of an upstream without
 // views the list is empty where the namespace exists.
 func (c *Catalog) ListViews(ctx context.Context, _ mounts.Caller, n mounts.Namespace, p mounts.Page) ([]mounts.Identifier, string, error) {
-	if n.IsRoot() {
-		return nil, "", nil
-	}
-	return listed(ctx, c, "listViews", n, p, c.views)
+	return c.listedObjects(ctx, "listViews", n, p, c.views)
 }
 
-func (c *Catalog) views(ctx context.Context, n mounts.Namespace, p mounts.Page) (l page[mounts.Identifier], err error) {
+func (c *Catalog) views(ctx context.Context, n mounts.Namespace, p mounts.Page) (l page, err error) {
 	s, err := c.settings(ctx)
 	if err != nil {
 		return l, err
