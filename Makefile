@@ -97,7 +97,7 @@ stage-hive:
 stage-federated:
 	.ci/install weed moto pyiceberg-hive hive2 hive3 hive4
 	rm -rf $(PIEDMONT_TEST_CACHE)/run/federated
-	PIEDMONT_BIN=$(bin)/piedmont .ci/moto run $(PIEDMONT_TEST_CACHE)/run/federated go test -v -count=1 -tags e2e -run '^TestFederated' -skip '^TestFederatedEngines$$' -parallel 4 -timeout 5m ./cmd/piedmont/e2e
+	PIEDMONT_BIN=$(bin)/piedmont .ci/moto run $(PIEDMONT_TEST_CACHE)/run/federated go test -v -count=1 -tags e2e -run '^TestFederated' -skip '^TestFederatedEngines$$' -parallel 4 -timeout 6m ./cmd/piedmont/e2e
 
 stage-e2e:
 	PIEDMONT_BIN=$(bin)/piedmont go test -v -count=1 -tags e2e -skip '^(TestEngines|TestFederated.*|TestHistories.*)$$' -timeout 10m ./cmd/piedmont/e2e

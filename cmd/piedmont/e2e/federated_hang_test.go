@@ -45,66 +45,100 @@ func (f *federation) call(client *http.Client, table string) reply {
 	return reply{r.StatusCode, r.Header, body}
 }
 
-// testHang: while a metastore hangs and many wait for it, nobody else waits longer.
+// hanging is a mount whose catalog can be made to hang.
+type hanging struct {
+	mount, kind string
+	table       string // of the mount
+	hangs       func() (goOn func())
+	rounds      int
+}
+
+// hangings are a metastore whose process is stopped, and catalogs that take every question and
+// answer none.
+func (f *federation) hangings() []hanging {
+	silent := func(mount string) func() func() {
+		return func() func() { return f.lines[mount].ails("latency", "downstream", map[string]int{"latency": 60_000}) }
+	}
+	return []hanging{
+		{"legacy", "hive", "legacy.sales.events", f.hive.hangs, hangRounds},
+		{"cloud", "glue", "cloud.web.visits", silent("cloud"), hangRounds / 2},
+		{"old", "rest", "old.shop.returns", silent("old"), hangRounds / 2},
+	}
+}
+
+// testHang: while a catalog hangs and many wait for it, nobody else waits longer.
 func (f *federation) testHang(t *testing.T) {
 	before := f.burst(t)
+	for _, h := range f.hangings() {
+		t.Run(h.mount, func(t *testing.T) {
+			f.isolates(t, h)
+			f.hangToTheEnd(t, h)
+		})
+	}
+	f.checkSpent(t, before)
+}
+
+func (f *federation) isolates(t *testing.T, h hanging) {
+	t.Helper()
 	const attempts = 3 // others use this machine's cores as well
 	for attempt := 1; ; attempt++ {
-		quiet, hung := f.interleave(t)
+		quiet, hung := f.interleave(t, h)
 		worse := ""
 		for table, q := range quiet {
 			a, b := p99(q), p99(hung[table])
-			t.Logf("%-17s p99 %v of %d loads while all is quiet, %v of %d while %d callers wait for the metastore",
-				table, a.Round(10*time.Microsecond), len(q), b.Round(10*time.Microsecond), len(hung[table]), hangCallers)
+			t.Logf("%-19s p99 %v of %d loads while all is quiet, %v of %d while %d callers wait for %s",
+				table, a.Round(10*time.Microsecond), len(q), b.Round(10*time.Microsecond), len(hung[table]), hangCallers, h.mount)
 			if b > max(2*a, a+5*time.Millisecond) {
 				worse += " " + table
 			}
 		}
 		if worse == "" {
-			break
+			return
 		}
 		if attempt == attempts {
 			t.Errorf("in %d measurements others waited, in the last those of%s", attempts, worse)
-			break
+			return
 		}
 	}
-	f.hangToTheEnd(t)
-	f.checkSpent(t, before)
 }
 
 // interleave measures loads of the other mounts in turns: quiet, hung, quiet, hung.
-func (f *federation) interleave(t *testing.T) (quiet, hung map[string][]time.Duration) {
+func (f *federation) interleave(t *testing.T, h hanging) (quiet, hung map[string][]time.Duration) {
 	t.Helper()
 	quiet, hung = map[string][]time.Duration{}, map[string][]time.Duration{}
-	for range hangRounds {
-		f.waitFor(t, "the metastore's mount", func() bool {
-			return f.do("GET", tablePath("legacy.sales.events"), f.admin, nil).status == http.StatusOK
-		})
-		f.measure(t, quiet)
-		goOn := f.hive.hangs()
-		wait := f.callers(hangCallers, "legacy")
-		f.waitFor(t, "all callers to wait", func() bool { return f.held(t) == hangCallers })
-		f.measure(t, hung)
-		if n := f.held(t); n != hangCallers {
+	var others []string
+	for _, table := range []string{"own.native", "legacy.sales.events", "cloud.web.visits", "old.shop.returns"} {
+		if table != h.table {
+			others = append(others, table)
+		}
+	}
+	for range h.rounds {
+		f.waitForMount(t, h)
+		f.measure(t, others, quiet)
+		goOn := h.hangs()
+		wait := f.callers(hangCallers, h.mount)
+		f.waitFor(t, "all callers to wait", func() bool { return f.held(t, h) == hangCallers })
+		f.measure(t, others, hung)
+		if n := f.held(t, h); n != hangCallers {
 			t.Errorf("only %d callers waited to the end of the measurement", n)
 		}
 		goOn()
 		for _, r := range wait() {
 			if r.status != http.StatusNotFound && r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout {
-				t.Errorf("after the metastore went on: %d %s", r.status, r.body)
+				t.Errorf("after %s went on: %d %s", h.mount, r.status, r.body)
 			}
 		}
 	}
 	return quiet, hung
 }
 
-// measure loads a table of each other mount again and again.
-func (f *federation) measure(t *testing.T, into map[string][]time.Duration) {
+// measure loads tables again and again.
+func (f *federation) measure(t *testing.T, tables []string, into map[string][]time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	end := time.Now().Add(hangRound)
-	for _, table := range []string{"own.native", "cloud.web.visits", "old.shop.returns"} {
+	for _, table := range tables {
 		all.Go(func() {
 			var took []time.Duration
 			client := &http.Client{Transport: overheard{&http.Transport{}}, Timeout: time.Minute}
@@ -131,22 +165,20 @@ func p99(took []time.Duration) time.Duration {
 }
 
 // hangToTheEnd: nobody waits longer than the mount's timeout, all are told why, and there is
-// an answer again when the metastore goes on.
-func (f *federation) hangToTheEnd(t *testing.T) {
+// an answer again when the catalog goes on.
+func (f *federation) hangToTheEnd(t *testing.T, h hanging) {
 	t.Helper()
-	f.waitFor(t, "the metastore's mount", func() bool {
-		return f.do("GET", tablePath("legacy.sales.events"), f.admin, nil).status == http.StatusOK
-	})
-	goOn := f.hive.hangs()
+	f.waitForMount(t, h)
+	goOn := sync.OnceFunc(h.hangs())
 	defer goOn()
 	began := time.Now()
 	statuses := map[int]int{}
-	for _, r := range f.callers(hangCallers, "legacy")() {
+	for _, r := range f.callers(hangCallers, h.mount)() {
 		statuses[r.status]++
-		if (r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout) || !strings.Contains(r.message(), "mount 'legacy'") {
-			t.Errorf("while the metastore hangs: %d %s", r.status, r.body)
+		if (r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout) || !strings.Contains(r.message(), "mount '"+h.mount+"'") {
+			t.Errorf("while %s hangs: %d %s", h.mount, r.status, r.body)
 		}
-		f.checkDiscreet(t, "while the metastore hangs", string(r.body))
+		f.checkDiscreet(t, "while "+h.mount+" hangs", string(r.body))
 	}
 	took := time.Since(began)
 	if took > mountTimeout+2*time.Second {
@@ -154,11 +186,14 @@ func (f *federation) hangToTheEnd(t *testing.T) {
 	}
 	goOn()
 	healed := time.Now()
-	f.waitFor(t, "the metastore's mount", func() bool {
-		return f.do("GET", tablePath("legacy.sales.events"), f.admin, nil).status == http.StatusOK
-	})
-	t.Logf("%d callers were answered %v within %v, and well again %v after the metastore was", hangCallers, statuses,
+	f.waitForMount(t, h)
+	t.Logf("%d callers were answered %v within %v, and well again %v after the catalog was", hangCallers, statuses,
 		took.Round(time.Millisecond), time.Since(healed).Round(time.Millisecond))
+}
+
+func (f *federation) waitForMount(t *testing.T, h hanging) {
+	t.Helper()
+	f.waitFor(t, "the mount "+h.mount, func() bool { return f.do("GET", tablePath(h.table), f.admin, nil).status == http.StatusOK })
 }
 
 func (f *federation) waitFor(t *testing.T, what string, happened func() bool) {
@@ -170,12 +205,11 @@ func (f *federation) waitFor(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-var heldGauge = regexp.MustCompile(`(?m)^piedmont_mount_(?:under_way|waiting)\{kind="hive",mount="legacy"\} (\d+)$`)
-
-// held is how many callers the metastore's mount holds.
-func (f *federation) held(t *testing.T) (n int) {
+// held is how many callers the mount holds.
+func (f *federation) held(t *testing.T, h hanging) (n int) {
 	t.Helper()
-	gauges := heldGauge.FindAllStringSubmatch(f.operators(t, "/metrics"), -1)
+	gauge := regexp.MustCompile(`(?m)^piedmont_mount_(?:under_way|waiting)\{kind="` + h.kind + `",mount="` + h.mount + `"\} (\d+)$`)
+	gauges := gauge.FindAllStringSubmatch(f.operators(t, "/metrics"), -1)
 	if len(gauges) != 2 {
 		t.Fatalf("the metrics have %d gauges of the mount", len(gauges))
 	}
