@@ -158,10 +158,17 @@ func (f file) write(ctx context.Context) (err error) {
 		data = b.Bytes()
 	}
 	if err := f.profile.Files.Create(ctx, f.location, data); err != nil {
-		if e := (*mounts.Error)(nil); errors.As(err, &e) && e.Kind == mounts.BadRequest {
-			return &mounts.Error{Kind: mounts.BadRequest, Op: "write metadata file", Detail: e.Detail, Err: err} // it will never pass
+		detail := "The metadata file could not be written; nothing was committed"
+		if e := (*mounts.Error)(nil); errors.As(err, &e) {
+			switch e.Kind {
+			case mounts.BadRequest:
+				return &mounts.Error{Kind: mounts.BadRequest, Op: "write metadata file", Detail: e.Detail, Err: err} // it will never pass
+			case mounts.Unavailable: // it names the storage profile
+				detail += ": " + e.Detail
+			default:
+			}
 		}
-		return &mounts.Error{Kind: mounts.Unavailable, Op: "write metadata file", Detail: "The metadata file could not be written; nothing was committed", Err: err}
+		return &mounts.Error{Kind: mounts.Unavailable, Op: "write metadata file", Detail: detail, Err: err}
 	}
 	return nil
 }

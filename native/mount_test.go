@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ func openMount(t *testing.T) mounttest.Writable {
 	registry, err := bolt.Open(filepath.Join(dir, "registry.db"), bolt.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, registry.Close()) })
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o755))
 	warehouse := "file://" + dir + "/warehouse/"
 	prefix, err := vend.ParseLocation(warehouse)
 	require.NoError(t, err)

@@ -27,8 +27,8 @@ type Files interface {
 	// Create makes a new file with exactly this content. Once it returns nil the file
 	// survives a crash of the machine; at no time is part of it visible under its name.
 	// Each error wraps exactly one of ErrExists (of kind AlreadyExists), ErrNotWritten and
-	// ErrUnknown. It makes the directories it needs. After an error data must not be changed:
-	// a request may still be reading it.
+	// ErrUnknown. It makes the directories it needs below the prefix. After an error data must not be
+	// changed: a request may still be reading it.
 	Create(ctx context.Context, l Location, data []byte) error
 
 	// Delete removes a file. That there is none is no error.

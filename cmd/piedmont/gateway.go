@@ -60,7 +60,7 @@ func (g *gateway) open(ctx context.Context, dir string) error {
 	g.config.Data = data
 	g.parts = newParts(ctx, g.config, g.log)
 	authorizer, faults := readPolicies(g.config.Auth.Policies, dir)
-	faults = append(faults, g.parts.directories()...)
+	faults = append(faults, g.parts.directories(g.log)...)
 	if err := g.parts.wrong(faults...); err != nil {
 		return err
 	}

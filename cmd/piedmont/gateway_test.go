@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,20 +103,57 @@ func TestStartNamesAllFaults(t *testing.T) {
 	require.Error(t, err)
 	for _, want := range []string{
 		"\nauth.policies[0]: no file matches none.cedar\n", "\nauth.policies[2]: ", "/p/a.cedar, line 1: ", "/p/a.cedar, line 3: ", "/p/b.cedar: ",
-		"\nstorage[2]: its directory doesn't exist", "\nstorage[3]: ", "\nmounts[1]: ", "\nmounts[2]: ",
+		"\nstorage[3]: ", "\nmounts[1]: ", "\nmounts[2]: ",
 	} {
 		assert.Contains(t, err.Error(), want)
 	}
-	for _, not := range []string{"mounts[0]", "mounts[3]", "mounts[4]"} {
+	for _, not := range []string{"mounts[0]", "mounts[3]", "mounts[4]", "storage[2]"} {
 		assert.NotContains(t, err.Error(), not, "it isn't its fault")
 	}
 	assert.NoDirExists(t, data)
 }
 
-// TestMissingDirectory: a start and a check refuse the same, and neither makes anything.
+// TestMissingDirectory: a disk that isn't mounted stops no start, and nothing but what is on it; a
+// check says so. Nothing is written in its place, and what is on it is served once it is back.
 func TestMissingDirectory(t *testing.T) {
+	config, _ := localConfig(t, "")
+	dir := filepath.Dir(config)
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	write(t, dir, "piedmont.yaml", strings.NewReplacer(
+		"storage:\n", "storage:\n  - {name: other, location: 'file://"+dir+"/unmounted/disk/', local: {}}\n",
+		"mounts:\n", "mounts:\n  - {at: away, native: {id: away, warehouse: 'file://"+dir+"/unmounted/disk/'}, storage: [other]}\n",
+	).Replace(string(text)))
+	code, out, _ := piedmont(t, "check", "--config", config)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "failed  storage        other: its directory doesn't exist: mount its disk, or make it")
+
+	var log bytes.Buffer
+	c, from, err := (&serveFlags{config: config}).load()
+	require.NoError(t, err)
+	g, err := openGateway(t.Context(), c, from, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.close()) })
+	assert.Contains(t, log.String(), "storage=other")
+	assert.NotContains(t, log.String(), "storage=disk")
+	for _, namespace := range []string{`["db"]`, `["away","db"]`} {
+		require.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", g.generated, `{"namespace":`+namespace+`}`).Code)
+	}
+	create := func(namespace string) *httptest.ResponseRecorder {
+		return send(g.router, "POST", "/v1/namespaces/"+namespace+"/tables", g.generated, `{"name":"t","schema":{"type":"struct","fields":[]}}`)
+	}
+	assert.Equal(t, 200, create("db").Code)
+	refused := create("away%1Fdb")
+	assert.Equal(t, 503, refused.Code)
+	assert.Contains(t, refused.Body.String(), "storage profile 'other' has no directory at its prefix")
+	require.NoDirExists(t, filepath.Join(dir, "unmounted"))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "unmounted", "disk"), 0o700))
+	assert.Equal(t, 200, create("away%1Fdb").Code)
+}
+
+// TestNoDirectory: a start and a check refuse the same, and neither makes anything.
+func TestNoDirectory(t *testing.T) {
 	for _, c := range []struct{ what, want string }{
-		{"missing", "storage disk: its directory doesn't exist: mount its disk, or make it"},
 		{"a file", "storage disk: its location is no directory"},
 		{"below a file", "storage disk: its location is no directory"},
 	} {
@@ -135,11 +175,7 @@ func TestMissingDirectory(t *testing.T) {
 			_, err := open(t, config)
 			require.ErrorContains(t, err, strings.Replace(c.want, "storage disk", "storage[0]", 1))
 			assert.NoFileExists(t, filepath.Join(data, "registry.db"))
-			if c.what == "missing" {
-				require.NoDirExists(t, warehouse)
-			} else {
-				require.NoError(t, os.Remove(warehouse))
-			}
+			require.NoError(t, os.Remove(warehouse))
 			require.NoError(t, os.Mkdir(warehouse, 0o700))
 			mustOpen(t, config)
 		})

@@ -57,13 +57,19 @@ func (p *parts) withoutRegistry() {
 	}
 }
 
-// directories refuses local profiles whose directories aren't there.
-func (p *parts) directories() (faults []error) {
+// directories refuses local profiles whose locations are no directories, and warns of those whose
+// directories are missing: a disk that isn't mounted stops nothing but what is on it, and may be
+// mounted later.
+func (p *parts) directories(log *slog.Logger) (faults []error) {
 	for i, s := range p.config.Storage {
 		if p.storage[i] != nil {
 			continue
 		}
-		if err := checkDirectory(s, p.profiles[s.Name]); err != nil {
+		err := checkDirectory(s, p.profiles[s.Name])
+		switch {
+		case errors.Is(err, errNoDirectory):
+			log.Warn("a storage profile can't be used until its directory is there", "storage", s.Name, "error", err)
+		case err != nil:
 			faults = append(faults, fmt.Errorf("storage[%d]: %w", i, err))
 		}
 	}

@@ -45,9 +45,12 @@ func openProfile(ctx context.Context, s configs.Storage) (*vend.Profile, error) 
 	return p, err
 }
 
-// checkDirectory refuses a local profile whose directory surely isn't there. The first write
-// would make it, and hide that a disk isn't mounted or a path mistyped. A disk that fails in
-// another way is one that is down.
+// errNoDirectory is of a local profile whose directory surely isn't there.
+var errNoDirectory = errors.New("its directory doesn't exist: mount its disk, or make it")
+
+// checkDirectory refuses a local profile whose location is no directory. The error is errNoDirectory
+// where nothing is there: perhaps a disk isn't mounted, perhaps a path is mistyped. A disk that
+// fails in another way is one that is down.
 func checkDirectory(s configs.Storage, p *vend.Profile) error {
 	if s.Local == nil {
 		return nil
@@ -55,7 +58,7 @@ func checkDirectory(s configs.Storage, p *vend.Profile) error {
 	info, err := os.Stat("/" + p.Prefix.Key())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("its directory doesn't exist: mount its disk, or make it: %w", err)
+		return fmt.Errorf("%w: %w", errNoDirectory, err)
 	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
 		return errors.New("its location is no directory")
 	}

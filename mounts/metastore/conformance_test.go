@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 
 // onDisk puts tables on a local disk, where files can vanish by hand.
 func onDisk(t *testing.T, w *world) {
-	prefix := location(t, "file://"+t.TempDir()+"/warehouse")
+	prefix := location(t, "file://"+t.TempDir())
 	files, err := local.New("disk", prefix)
 	require.NoError(t, err)
 	w.files, w.profile = nil, &vend.Profile{Name: "disk", Prefix: prefix, Files: files}

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,9 @@ import (
 func TestConformance(t *testing.T) { vendtest.Run(t, newProfile) }
 
 func newProfile(t *testing.T) *vend.Profile {
-	prefix := location(t, "file://"+t.TempDir()+"/warehouse")
+	dir := t.TempDir() + "/warehouse"
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	prefix := location(t, "file://"+dir)
 	files, err := local.New("disk", prefix)
 	require.NoError(t, err)
 	return &vend.Profile{Name: "disk", Prefix: prefix, Files: files}

@@ -49,7 +49,7 @@ func TestCrash(t *testing.T) {
 func contentOf(rel string) []byte { return bytes.Repeat([]byte(rel+"\n"), 3000) }
 
 func createUntilStopped(t *testing.T, dir string, after time.Duration) (created []string) {
-	prefix := location(t, "file://"+dir+"/wh")
+	prefix := location(t, "file://"+dir)
 	files, err := local.New("disk", prefix)
 	require.NoError(t, err)
 	var mu sync.Mutex
@@ -88,11 +88,11 @@ func stop(t *testing.T, dir string) {
 // checkWhole returns the files that have a name of their own, below the prefix.
 func checkWhole(t *testing.T, dir string) map[string]bool {
 	named := map[string]bool{}
-	err := filepath.WalkDir(dir+"/wh", func(path string, e os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			return err
 		}
-		rel, err := filepath.Rel(dir+"/wh", path)
+		rel, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}

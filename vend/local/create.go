@@ -109,11 +109,13 @@ func linked(d *os.Root, temp, name string, err error) (outcome, cause error) {
 
 // openDir opens a directory below the prefix, "." for the prefix itself, makes it where
 // it is missing, and sees to it that it can't be lost by a crash: each directory on the
-// way is synced once, then remembered.
+// way is synced once, then remembered. The prefix is opened by its name each time: a handle kept
+// open would go on leading to a directory that was deleted, or to what lay there before a disk was
+// mounted. It is never made, or what is written while its disk isn't mounted would go to another.
 func (f *Files) openDir(dir string) (*os.Root, error) {
-	root, err := f.openRoot()
+	root, err := os.OpenRoot(f.root)
 	if err != nil {
-		return nil, err
+		return nil, f.noRoot("create file", err)
 	}
 	if dir == "." {
 		return root, nil
@@ -149,32 +151,6 @@ func makeDir(root *os.Root, dir string) (*os.Root, error) {
 	return root.OpenRoot(dir)
 }
 
-// openRoot opens the prefix by its name each time: a handle kept open would go on
-// leading to a directory that was deleted, or to what lay there before a disk was mounted.
-func (f *Files) openRoot() (*os.Root, error) {
-	root, err := os.OpenRoot(f.root)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return root, err
-	}
-	existing := path.Dir(f.root)
-	for existing != "/" {
-		if _, err := os.Stat(existing); err == nil {
-			break
-		}
-		existing = path.Dir(existing)
-	}
-	if err := os.MkdirAll(f.root, 0o777); err != nil { //nolint:gosec // the umask decides: engines of other users may share the disk
-		return nil, err
-	}
-	for at := f.root; at != existing; {
-		at = path.Dir(at)
-		if err := syncPath(at); err != nil {
-			return nil, err
-		}
-	}
-	return os.OpenRoot(f.root)
-}
-
 func (f *Files) isDurable(dir string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,14 +169,6 @@ func (f *Files) setDurable(dir string) {
 
 func syncDir(root *os.Root, dir string) error {
 	d, err := root.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func syncPath(dir string) error {
-	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,9 @@ type Files struct {
 // maxDurable bounds what is remembered; forgetting costs a few calls, no more.
 const maxDurable = 1 << 16
 
-// New serves what lies under prefix, a file location, as the named profile. The
-// directory need not exist: the first Create makes it.
+// New serves what lies under prefix, a file location, as the named profile. Its directory is
+// never made: where it is missing its disk may not be mounted, and all methods are Unavailable
+// until it is there.
 func New(profile string, prefix vend.Location) (*Files, error) {
 	if prefix.Scheme() != "file" {
 		return nil, fmt.Errorf("local storage profile %q: the prefix %s is no file location", profile, prefix)
@@ -157,7 +158,7 @@ func (f *Files) readFault(l vend.Location, err error) error {
 // mounted, which says nothing about the files on it.
 func (f *Files) noRoot(op string, err error) error {
 	if isGone(err) {
-		return vend.Unavailable(op, f.profile, "has no directory at its prefix", err)
+		return vend.Unavailable(op, f.profile, "has no directory at its prefix: perhaps its disk isn't mounted", err)
 	}
 	return f.fault(op, f.prefix, err)
 }
@@ -172,7 +173,10 @@ func (f *Files) fault(op string, l vend.Location, err error) error {
 		}
 		return false
 	}
+	var known *mounts.Error
 	switch {
+	case errors.As(err, &known):
+		return err
 	case is(syscall.ENAMETOOLONG):
 		return &mounts.Error{
 			Kind: mounts.BadRequest, Op: op, Err: err,

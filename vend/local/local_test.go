@@ -21,7 +21,6 @@ import (
 func disk(t *testing.T) (p *vend.Profile, inside, outside string) {
 	p = newProfile(t)
 	inside, outside = "/"+p.Prefix.Key(), t.TempDir()
-	require.NoError(t, os.MkdirAll(inside, 0o755))
 	require.NoError(t, os.WriteFile(outside+"/secret", []byte("secret"), 0o644))
 	return p, inside, outside
 }
@@ -84,7 +83,7 @@ func TestCreateDoesNotFollowALinkOfItsName(t *testing.T) {
 
 func TestDirectoriesDeletedByHand(t *testing.T) {
 	p, inside, _ := disk(t)
-	for i, gone := range []string{"", "/db/t/metadata", "/db", ""} {
+	for i, gone := range []string{"/db", "/db/t/metadata", "/db"} {
 		require.NoError(t, os.RemoveAll(inside+gone))
 		l := at(t, p, "db/t/metadata/"+string(rune('a'+i)))
 		require.NoError(t, p.Files.Create(t.Context(), l, []byte("x")), gone)
@@ -128,16 +127,26 @@ func TestDirectoryDeletedMeanwhile(t *testing.T) {
 }
 
 // A disk that isn't mounted must not read as if all tables had lost their files.
+// Nor may anything be written to the disk around its mount point. Once it is back all goes on.
 func TestMissingPrefixIsNoAbsence(t *testing.T) {
-	p := newProfile(t)
-	l := at(t, p, "x")
+	p, inside, _ := disk(t)
+	l := at(t, p, "d/x")
+	require.NoError(t, p.Files.Create(t.Context(), l, []byte("x")))
+	require.NoError(t, os.Rename(inside, inside+"-unmounted"))
 	_, err := p.Files.Read(t.Context(), l, 100)
-	for _, err := range []error{err, p.Files.Delete(t.Context(), l), p.Files.(vend.Stater).Stat(t.Context(), l)} {
+	created := p.Files.Create(t.Context(), at(t, p, "d/y"), []byte("y"))
+	require.ErrorIs(t, created, vend.ErrNotWritten)
+	require.NoDirExists(t, inside)
+	for _, err := range []error{err, created, p.Files.Delete(t.Context(), l), p.Files.(vend.Stater).Stat(t.Context(), l)} {
 		require.True(t, mounts.Is(err, mounts.Unavailable), "%v", err)
 		var e *mounts.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, "storage profile 'disk' has no directory at its prefix", e.Message())
+		require.Equal(t, "storage profile 'disk' has no directory at its prefix: perhaps its disk isn't mounted", e.Message())
 	}
+	require.NoError(t, os.Rename(inside+"-unmounted", inside))
+	require.NoError(t, p.Files.Create(t.Context(), at(t, p, "d/y"), []byte("y")))
+	_, err = p.Files.Read(t.Context(), l, 100)
+	require.NoError(t, err)
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
