@@ -156,6 +156,8 @@ type REST struct {
 	Token string `yaml:"token"`
 	// SigV4 signs requests as AWS does.
 	SigV4 *SigV4 `yaml:"sigv4"`
+	// Connections is the most questions at once; 0 means 32.
+	Connections int `yaml:"connections"`
 	// Timeout bounds each question to the upstream; 0 means 30s.
 	Timeout time.Duration `yaml:"timeout"`
 }

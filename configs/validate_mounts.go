@@ -112,6 +112,9 @@ func (v *validator) rest(path string, r *REST) {
 	if ways > 1 {
 		v.fault(path, "credential, token and sigv4 exclude each other")
 	}
+	if r.Connections < 0 {
+		v.fault(path+".connections", "want 1 or more, or 0 for the default")
+	}
 	if r.Credential != "" && !strings.Contains(r.Credential, ":") {
 		v.fault(path+".credential", "want id:secret")
 	}

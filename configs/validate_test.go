@@ -97,6 +97,7 @@ func TestValidate(t *testing.T) {
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], tls: {cert: x}}}"), "line 3: mounts[1].hive.tls: cert and key need each other"},
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], plain: {user: u}}}"), "line 3: mounts[1].hive.plain: user and password are needed"},
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], user: x, plain: {user: u, password: p}}}"), "line 3: mounts[1].hive.plain: it frames messages and says who asks, so leave out framed and user"},
+		{mount("{at: a, rest: {uri: 'http://h', connections: -1}}"), "line 3: mounts[1].rest.connections: want 1 or more, or 0 for the default"},
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], connections: -1}}"), "line 3: mounts[1].hive.connections: want 1 or more, or 0 for the default"},
 
 		{key("{sha256: " + hash + ", principal: p}"), "line 6: auth.keys[0].id: missing"},

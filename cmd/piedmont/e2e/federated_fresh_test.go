@@ -35,13 +35,17 @@ type commits struct {
 	times [freshCommits + 2]time.Time // when each was acknowledged
 }
 
-func (c *commits) table(n int) (hivetest.Table, error) {
-	path := filepath.Join(c.dir, "metadata", fmt.Sprintf("%05d-%012d.metadata.json", n, n))
-	text := fmt.Sprintf(`{"format-version":2,"table-uuid":"5a1f3a6e-0b5c-4a8e-9d53-0d0b9f6a0001","location":"file://%s","last-sequence-number":0,"last-updated-ms":1700000000000,`+
+// document is the metadata of state n of a table in that folder.
+func document(folder string, n int) string {
+	return fmt.Sprintf(`{"format-version":2,"table-uuid":"5a1f3a6e-0b5c-4a8e-9d53-0d0b9f6a0001","location":"file://%s","last-sequence-number":0,"last-updated-ms":1700000000000,`+
 		`"last-column-id":1,"current-schema-id":0,"schemas":[{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":false,"type":"long"}]}],`+
 		`"default-spec-id":0,"partition-specs":[{"spec-id":0,"fields":[]}],"last-partition-id":999,"default-sort-order-id":0,"sort-orders":[{"order-id":0,"fields":[]}],`+
-		`"properties":{"n":"%d"}}`, c.dir, n)
-	return hivetest.Table{Location: "file://" + c.dir, Parameters: hivetest.Iceberg("file://" + path)}, os.WriteFile(path, []byte(text), 0o600)
+		`"properties":{"n":"%d"}}`, folder, n)
+}
+
+func (c *commits) table(n int) (hivetest.Table, error) {
+	path := filepath.Join(c.dir, "metadata", fmt.Sprintf("%05d-%012d.metadata.json", n, n))
+	return hivetest.Table{Location: "file://" + c.dir, Parameters: hivetest.Iceberg("file://" + path)}, os.WriteFile(path, []byte(document(c.dir, n)), 0o600)
 }
 
 // commit makes state n the current one, as a writer of the old days does.

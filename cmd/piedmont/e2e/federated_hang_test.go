@@ -28,11 +28,15 @@ const (
 
 // call loads one table; a reply without a status is an error.
 func (f *federation) call(client *http.Client, table string) reply {
-	q, err := http.NewRequest(http.MethodGet, f.URI+tablePath(table), nil)
+	return callTable(client, f.URI+tablePath(table), f.admin)
+}
+
+func callTable(client *http.Client, url, key string) reply {
+	q, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return reply{body: []byte(err.Error())}
 	}
-	q.Header.Set("Authorization", "Bearer "+f.admin)
+	q.Header.Set("Authorization", "Bearer "+key)
 	r, err := client.Do(q)
 	if err != nil {
 		return reply{body: []byte(err.Error())}
