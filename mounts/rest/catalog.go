@@ -21,6 +21,7 @@ type Catalog struct {
 	identity  string // keys the shared cache: tags of one upstream mean nothing at another
 	base      *url.URL
 	warehouse string
+	lower     bool
 	client    *client
 	guard     *guard.Guard
 	patience  time.Duration
@@ -54,7 +55,7 @@ func New(o Options) (*Catalog, error) {
 		return nil, fmt.Errorf("%s: %w", guard.Describe(o.Name), err)
 	}
 	c := &Catalog{
-		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, freshFor: o.FreshFor,
+		name: o.Name, identity: rand.Text(), base: base, warehouse: o.Warehouse, lower: o.Lower, freshFor: o.FreshFor,
 		documents: o.Documents, storage: o.Storage, now: o.Now, log: o.Logger,
 		client: newClient(o), guard: guard.New(o.Guard),
 		// A little longer than the guard: what hung to the end shall be counted by it as the

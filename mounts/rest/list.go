@@ -84,14 +84,16 @@ func (c *Catalog) namespaces(ctx context.Context, parent mounts.Namespace, p mou
 		if err != nil {
 			return l, guard.Broken("gave an answer that is no list of namespaces", err)
 		}
-		if len(n) != len(parent)+1 || !n.HasPrefix(parent) {
+		if len(n) != len(parent)+1 || !c.same(n.Parent(), parent) {
 			continue // SeaweedFS 4.48 lists nested ones at the top level too
 		}
-		if n.Validate() != nil || crooked(n.Last()) {
+		copy(n, parent)
+		name := c.spell(n.Last())
+		if n[len(parent)] = name; n.Validate() != nil || crooked(name) {
 			c.skipped.Add(1)
 			continue
 		}
-		l.names = append(l.names, n.Last())
+		l.names = append(l.names, name)
 	}
 	return l, c.confirm(ctx, s, parent, len(l.names), next)
 }
@@ -141,10 +143,10 @@ func (c *Catalog) identifiers(ctx context.Context, s *settings, n mounts.Namespa
 		if err != nil {
 			return l, guard.Broken("gave an answer that is no list of names", err)
 		}
-		if !id.Namespace.Equal(n) {
+		if !c.same(id.Namespace, n) {
 			continue
 		}
-		if id.Validate() != nil || crooked(id.Name) {
+		if id = n.Table(c.spell(id.Name)); id.Validate() != nil || crooked(id.Name) {
 			c.skipped.Add(1)
 			continue
 		}
@@ -228,7 +230,7 @@ func (c *Catalog) namespace(ctx context.Context, s *settings, n mounts.Namespace
 	if err != nil {
 		return nil, guard.Broken("gave an answer that is no namespace", err)
 	}
-	if !found.Equal(n) {
+	if !c.same(found, n) {
 		return nil, errOtherName
 	}
 	return properties, nil

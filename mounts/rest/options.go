@@ -34,6 +34,9 @@ type Options struct {
 	URI string
 	// Warehouse is the upstream's ?warehouse=; empty for none.
 	Warehouse string
+	// Lower is for an upstream that ignores case: it is asked for names in lower case alone (the
+	// mount point sees to that), and what it calls something is read in lower case too.
+	Lower bool
 
 	// Credential is "id:secret" for OAuth2 client credentials.
 	Credential string

@@ -37,6 +37,7 @@ type upstream struct {
 	modes     bool     // knows ?snapshots=refs
 	endpoints []string // nil to advertise none
 	pageSize  int      // its own; 0 for one page
+	anyCase   bool     // takes any case for one, and keeps what it was given
 	overrides map[string]string
 	secret    string // of the client "id"; empty to ask for no token
 	lifetime  int    // expires_in; 0 to leave it out
@@ -257,7 +258,7 @@ func (u *upstream) route(w http.ResponseWriter, r *http.Request, parts []string)
 	case len(parts) == 4 && parts[2] == "tables" && u.allows(r, "snapshots"):
 		u.loadTable(w, r, u.levels(parts[1]).Table(u.decode(parts[3])))
 	case len(parts) == 4 && parts[2] == "views" && u.allows(r):
-		u.load(w, r, u.views[key(u.levels(parts[1]).Table(u.decode(parts[3])))], "NoSuchViewException")
+		u.load(w, r, u.views[stored(u, u.views, key(u.levels(parts[1]).Table(u.decode(parts[3]))))], "NoSuchViewException")
 	default:
 		http.NotFound(w, r)
 	}
@@ -352,7 +353,7 @@ func (u *upstream) listNamespaces(w http.ResponseWriter, r *http.Request) {
 	var parent mounts.Namespace
 	if p := r.URL.Query().Get("parent"); p != "" {
 		parent = strings.Split(p, u.plainSeparator())
-		if u.namespaces[parent.Encode()] == nil && !u.has(parent) {
+		if !u.has(parent) {
 			u.fail(w, http.StatusNotFound, "NoSuchNamespaceException")
 			return
 		}
@@ -360,21 +361,37 @@ func (u *upstream) listNamespaces(w http.ResponseWriter, r *http.Request) {
 	names := []any{}
 	for _, encoded := range slices.Sorted(maps.Keys(u.namespaces)) {
 		n := mounts.Namespace(strings.Split(encoded, mounts.Separator))
-		if len(n) == len(parent)+1 && n.HasPrefix(parent) {
+		if len(n) == len(parent)+1 && u.same(n.Parent().Encode(), parent.Encode()) {
 			names = append(names, n)
 		}
 	}
 	u.page(w, r, "namespaces", names)
 }
 
-func (u *upstream) has(n mounts.Namespace) bool { _, ok := u.namespaces[n.Encode()]; return ok }
+func (u *upstream) has(n mounts.Namespace) bool {
+	_, ok := u.namespaces[stored(u, u.namespaces, n.Encode())]
+	return ok
+}
+
+func (u *upstream) same(a, b string) bool { return a == b || u.anyCase && strings.EqualFold(a, b) }
+
+// stored is how the upstream spells a key, where it has it.
+func stored[V any](u *upstream, of map[string]V, key string) string {
+	for k := range of {
+		if u.same(k, key) {
+			return k
+		}
+	}
+	return key
+}
 
 func (u *upstream) loadNamespace(w http.ResponseWriter, n mounts.Namespace) {
 	if !u.has(n) {
 		u.fail(w, http.StatusNotFound, "NoSuchNamespaceException")
 		return
 	}
-	u.answer(w, map[string]any{"namespace": n, "properties": u.namespaces[n.Encode()]})
+	encoded := stored(u, u.namespaces, n.Encode())
+	u.answer(w, map[string]any{"namespace": strings.Split(encoded, mounts.Separator), "properties": u.namespaces[encoded]})
 }
 
 func (u *upstream) list(w http.ResponseWriter, r *http.Request, n mounts.Namespace, of map[string]*storedTable) {
@@ -385,7 +402,7 @@ func (u *upstream) list(w http.ResponseWriter, r *http.Request, n mounts.Namespa
 	names := []any{}
 	for _, k := range slices.Sorted(maps.Keys(of)) {
 		levels := strings.Split(k, mounts.Separator)
-		if in := mounts.Namespace(levels[:len(levels)-1]); in.Equal(n) {
+		if in := mounts.Namespace(levels[:len(levels)-1]); u.same(in.Encode(), n.Encode()) {
 			names = append(names, map[string]any{"namespace": in, "name": levels[len(levels)-1]})
 		}
 	}
@@ -417,7 +434,7 @@ func (u *upstream) page(w http.ResponseWriter, r *http.Request, key string, name
 }
 
 func (u *upstream) loadTable(w http.ResponseWriter, r *http.Request, id mounts.Identifier) {
-	t := u.tables[key(id)]
+	t := u.tables[stored(u, u.tables, key(id))]
 	if t != nil && u.modes && r.URL.Query().Get("snapshots") == "refs" {
 		reduced := *t
 		reduced.document = strings.Replace(t.document, `{"snapshot-id":1},`, "", 1)
