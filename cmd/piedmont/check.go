@@ -139,11 +139,16 @@ func checkMounts(ctx context.Context, report *reporter, parts *parts) []error {
 	return answers
 }
 
-func mountName(m configs.Mount) string {
-	name := m.At
-	if name == "" {
-		name = "(root)"
+// orRoot is the path of a mount as people see it.
+func orRoot(path string) string {
+	if path == "" {
+		return "(root)"
 	}
+	return path
+}
+
+func mountName(m configs.Mount) string {
+	name := orRoot(m.At)
 	switch {
 	case m.Hive != nil:
 		return name + " hive"

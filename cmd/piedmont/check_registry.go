@@ -14,11 +14,12 @@ import (
 )
 
 // probedRegistry is the configured registry, opened or asked of the server that has it. Where it
-// can't be had, an empty one stands in for it, since native mounts need one to be built.
+// can't be had, or isn't there yet, an empty one stands in for it, since native mounts need one to be
+// built.
 type probedRegistry struct {
 	native.Registry
 	state   string
-	probed  bool
+	probed  bool // what is in it is known
 	release func()
 }
 
@@ -28,7 +29,7 @@ func probeRegistry(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	}
 	path := registryPath(c)
 	if _, err := os.Stat(path); err != nil {
-		return standIn("to be made at the first start")
+		return noneYet("to be made at the first start")
 	}
 	lock, err := lockData(c.Data)
 	if errors.Is(err, errInUse) {
@@ -72,7 +73,7 @@ func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, erro
 	registry, err := postgres.Look(ctx, c.Registry.Postgres.URL, postgresOptions(c.Registry.Postgres))
 	switch {
 	case errors.Is(err, postgres.ErrNoSchema):
-		return standIn("in an empty database: its tables are made at the first start")
+		return noneYet("in an empty database: its tables are made at the first start")
 	case errors.Is(err, postgres.ErrOlderSchema):
 		return standIn("of an older release: its tables are migrated at the next start" + notLookedAt)
 	case err != nil:
@@ -85,6 +86,15 @@ func probePostgres(ctx context.Context, c configs.Config) (*probedRegistry, erro
 
 // notLookedAt is in the state of a registry that is left alone.
 const notLookedAt = ": not looked at"
+
+// noneYet is a registry of which it is known that nothing is in it.
+func noneYet(state string) (*probedRegistry, error) {
+	r, err := standIn(state)
+	if err == nil {
+		r.probed = true
+	}
+	return r, err
+}
 
 func standIn(state string) (*probedRegistry, error) {
 	dir, err := os.MkdirTemp("", "piedmont-check-")

@@ -209,11 +209,7 @@ func (g *gateway) greet(w io.Writer, address string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Piedmont %s serves Iceberg REST at %s\n", version, uri)
 	for _, m := range g.config.Mounts {
-		at := m.At
-		if at == "" {
-			at = "(root)"
-		}
-		fmt.Fprintf(&b, "  %-12s %s\n", at, describeMount(m))
+		fmt.Fprintf(&b, "  %-12s %s\n", orRoot(m.At), describeMount(m))
 	}
 	if g.generated != "" {
 		path := filepath.Join(g.config.Data, adminKeyFile)

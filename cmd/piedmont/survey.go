@@ -28,14 +28,15 @@ const deepHelp = "With --deep it also looks through each mount that answers, as 
 	"by dialect and other objects by kind; tables that can't be loaded and why; who wrote to tables in\n" +
 	"the last 30 days; tables in each other's places. It reads each table's metadata file and no\n" +
 	"data. Who wrote is told by the snapshots that tables still have; some libraries, like PyIceberg,\n" +
-	"don't say who they are. A broken table is a finding, no failure: the exit code is 1 where a\n" +
-	"mount couldn't be looked through. What is in native mounts whose registry file a server has is asked\n" +
-	"of that server, which may be started anew meanwhile.\n\n" +
+	"don't say who they are. A broken table is a finding, no failure: the exit code is 1, and a line says\n" +
+	"so, where anything of a mount couldn't be looked at. What is in native mounts whose registry file a\n" +
+	"server has is asked of that server, which may be started anew meanwhile.\n\n" +
 	"With --journal each finding is kept in that file. After an interruption (Ctrl-C, a kill) the same\n" +
 	"command goes on where it was, and asks again what couldn't be asked. Of a journal that is complete\n" +
 	"it repeats the report: remove the file to look anew.\n\n" +
 	"With --json each line is an object with one member: check, survey, namespace, table, view, as they\n" +
-	"are found, and in the end, unless interrupted, overlap and mount. States of tables and views are\n" +
+	"are found, and in the end, unless interrupted, overlap, mount and for each mount that wasn't looked\n" +
+	"through as a whole another check. States of tables and views are\n" +
 	"loaded, broken, unknown (it couldn't be asked) and gone (it was dropped meanwhile). Reasons of\n" +
 	"broken ones are file-gone, no-metadata-location, no-storage-profile and not-metadata."
 
@@ -127,9 +128,6 @@ func (d *deepCheck) tell(found *survey.Report, err error) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	for _, m := range found.Mounts {
-		d.report.failed = d.report.failed || m.State == survey.Failed
-	}
 	if !found.Resumed.IsZero() {
 		if _, err := fmt.Fprintf(d.stderr, "what %s has since %s was not looked at again: remove it to begin anew\n", d.flags.journal, moment(found.Resumed)); err != nil {
 			return err
@@ -142,11 +140,25 @@ func (d *deepCheck) tell(found *survey.Report, err error) error {
 	}
 	switch {
 	case err == nil:
+		d.unfinished(found)
 		return nil
 	case d.flags.journal != "":
 		return fmt.Errorf("interrupted: the same command goes on from %s", d.flags.journal)
 	}
 	return errors.New("interrupted: with --journal it could go on from here")
+}
+
+// unfinished writes a failed line for each mount that wasn't looked through as a whole.
+func (d *deepCheck) unfinished(found *survey.Report) {
+	for _, m := range found.Mounts {
+		switch m.State {
+		case survey.Complete:
+		case survey.Incomplete:
+			d.report.line("survey", orRoot(m.Mount), errors.New("incomplete: some of it couldn't be asked"))
+		default:
+			d.report.line("survey", orRoot(m.Mount), errors.New(farOf(m)))
+		}
+	}
 }
 
 // identityOf says which catalog a mount is of, by a journal's measure: what a change of makes it

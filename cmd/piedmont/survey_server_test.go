@@ -208,7 +208,7 @@ func TestDeepCheckBesideAnotherRelease(t *testing.T) {
 	g := mustOpen(t, config)
 	controlled(t, g.config.Data, newControl(g), nil)
 	code, out, errs := piedmont(t, "check", "--config", config, "--deep")
-	assert.Zero(t, code, errs)
+	assert.Equal(t, 1, code, errs)
 	const why = "the running server doesn't know this command: it is of another release"
 	assert.Contains(t, out, "ok      registry       in use by a server: not looked at: "+why+"\n")
 	assert.Contains(t, out, "\n\n(root) native, not looked at: its registry is in use by a server: "+why+"\n")

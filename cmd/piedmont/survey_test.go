@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,13 +105,15 @@ func TestDeepCheckBesideAServer(t *testing.T) {
 	config := withTables(t, "")
 	g := mustOpen(t, config)
 	code, out, errs := piedmont(t, "check", "--config", config, "--deep")
-	assert.Zero(t, code, errs)
+	assert.Equal(t, 1, code, errs)
+	assert.Contains(t, out, "\nfailed  survey         (root): not looked at: its registry is in use by a server: ")
 	assert.Contains(t, out, "\n\n(root) native, not looked at: its registry is in use by a server: a server has the registry, or had it until it was stopped: that process takes no admin commands: ")
 	require.NoError(t, g.close())
 	fresh, _ := localConfig(t, "")
 	code, out, _ = piedmont(t, "check", "--config", fresh, "--deep")
 	assert.Zero(t, code)
-	assert.Contains(t, out, "(root) native, not looked at: its registry is to be made at the first start\n")
+	assert.Contains(t, out, "ok      registry       to be made at the first start\n")
+	assert.Contains(t, out, "(root) native, complete\n  namespaces       0\n")
 }
 
 // TestDeepCheckOfSickMounts: one that fails its check isn't surveyed, one that fails later fails the
@@ -128,9 +131,48 @@ func TestDeepCheckOfSickMounts(t *testing.T) {
 	assert.NotContains(t, out, "legacy rest, ")
 	assert.Contains(t, errs, "some checks failed")
 
-	d := &deepCheck{report: &reporter{w: &bytes.Buffer{}}}
-	require.NoError(t, d.tell(&survey.Report{Mounts: []*survey.Summary{{State: survey.Failed}}}, nil))
-	assert.True(t, d.report.failed)
+	for _, asJSON := range []bool{false, true} {
+		for state, want := range map[survey.State]string{
+			survey.Complete: "", survey.Failed: "failed: why", survey.Skipped: "not looked at: why", survey.Incomplete: "incomplete: some of it couldn't be asked",
+		} {
+			var out bytes.Buffer
+			d := &deepCheck{flags: deepFlags{json: asJSON}, report: &reporter{w: &out, json: asJSON}}
+			require.NoError(t, d.tell(&survey.Report{Mounts: []*survey.Summary{{Mount: "a", State: state, Detail: "why"}}}, nil))
+			assert.Equal(t, state != survey.Complete, d.report.failed, state)
+			line := "failed  survey         a: " + want + "\n"
+			if asJSON {
+				line = `{"check":{"what":"survey","name":"a","ok":false,"error":"` + want + `"}}` + "\n"
+			}
+			assert.Equal(t, state != survey.Complete, strings.HasSuffix(out.String(), line), "%s: %s", state, out.String())
+		}
+	}
+}
+
+// TestDeepCheckOfOneFailure: a single table that couldn't be asked is told of, and fails the command.
+func TestDeepCheckOfOneFailure(t *testing.T) {
+	const namespaces, tables = `{"namespaces":[["db"]]}`, `{"identifiers":[{"namespace":["db"],"name":"t"},{"namespace":["db"],"name":"u"}]}`
+	legacy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text, found := map[string]string{
+			"/v1/config": `{"defaults":{},"overrides":{}}`, "/v1/namespaces": namespaces, "/v1/namespaces/db": `{"namespace":["db"],"properties":{}}`,
+			"/v1/namespaces/db/tables":   tables,
+			"/v1/namespaces/db/tables/u": `{"metadata-location":"s3://b/u/metadata/1.json","metadata":{"format-version":2,"table-uuid":"5b1ab2b9-0000-4000-8000-000000000001","location":"s3://b/u","snapshots":[]}}`,
+			"/v1/namespaces/db/views":    `{"identifiers":[]}`,
+		}[r.URL.Path]
+		if !found {
+			w.WriteHeader(http.StatusTeapot) // no absence, and not asked again
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	defer legacy.Close()
+	config := withTables(t, "  - {at: legacy, rest: {uri: '"+legacy.URL+"', timeout: 5s}}\n")
+	code, out, errs := piedmont(t, "check", "--config", config, "--deep", "--calls-per-second", "0")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "\nlegacy rest, incomplete\n")
+	assert.Contains(t, out, "\n(root) native, complete\n")
+	assert.Equal(t, 1, strings.Count(out, "failed  "), out)
+	assert.True(t, strings.HasSuffix(out, "\nfailed  survey         legacy: incomplete: some of it couldn't be asked\n"), out)
+	assert.Contains(t, errs, "some checks failed")
 }
 
 func TestDeepCheckFlags(t *testing.T) {

@@ -53,16 +53,16 @@ var mountStates = map[survey.State]string{
 	survey.Complete: "complete", survey.Incomplete: "incomplete", survey.Skipped: "not looked at", survey.Failed: "failed",
 }
 
+// farOf says how far the survey of a mount came, and why no further.
+func farOf(m *survey.Summary) string {
+	if m.Detail == "" {
+		return mountStates[m.State]
+	}
+	return mountStates[m.State] + ": " + m.Detail
+}
+
 func (t *surveyText) mount(m *survey.Summary) {
-	name := m.Mount
-	if name == "" {
-		name = "(root)"
-	}
-	state := mountStates[m.State]
-	if m.Detail != "" {
-		state += ": " + m.Detail
-	}
-	t.line("\n%s %s, %s", name, m.Kind, state)
+	t.line("\n%s %s, %s", orRoot(m.Mount), m.Kind, farOf(m))
 	if m.State == survey.Skipped && m.Tables.All() == 0 {
 		return
 	}
