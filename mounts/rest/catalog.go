@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +35,7 @@ type Catalog struct {
 	warned   warned
 	asking   cache.Flight[struct{}, *settings]
 	loading  cache.Flight[DocumentKey, *Entry]
-	keeping  sync.Mutex // makes keep one step; never held while anybody is asked
+	underWay underWay
 	skipped  atomic.Uint64
 }
 

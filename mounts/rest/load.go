@@ -172,12 +172,17 @@ func (c *Catalog) entry(ctx context.Context, op string, o object, now bool) (*En
 	if !remembers {
 		return c.loading.DoFresh(ctx, key, load)
 	}
-	return c.loading.Do(ctx, key, func(ctx context.Context) (*Entry, error) {
+	answered := c.underWay.answered(key)
+	e, err := c.loading.Do(ctx, key, func(ctx context.Context) (*Entry, error) {
 		if e, ok := c.fresh(key); ok { // another load ended since the look above
 			return e, nil
 		}
 		return load(ctx)
 	})
+	if err == nil && e.asked.Before(answered) { // it joined a question that was overtaken when it came
+		return c.loading.DoFresh(ctx, key, load)
+	}
+	return e, err
 }
 
 func (c *Catalog) fresh(key DocumentKey) (*Entry, bool) {
@@ -191,28 +196,16 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, o object) (*Entry, 
 	if err == nil {
 		err = s.loads(o)
 	}
-	if err == nil {
-		err = c.certain(ctx, s, o.id.Namespace)
-	}
 	if err != nil {
 		return nil, err
 	}
-	q := question{method: http.MethodGet, url: s.object(o), limit: maxLoad}
-	if o.form == refs {
-		q.url += "?snapshots=refs"
-	}
-	known, _ := c.documents.Get(key)
-	if known != nil {
-		q.etag = known.etag
-	}
+	defer c.underWay.begin(key)()
 	asked := c.now()
-	got, err := c.client.ask(ctx, q)
-	if o.form == view {
-		err = c.aboutViews(s, err)
-	}
+	known, _ := c.documents.Get(key)
+	got, err := c.ask(ctx, s, o, known)
 	if err != nil {
 		if o.missing(err) || absent(err, typeNoFile) {
-			c.documents.Remove(key)
+			c.forget(key, asked)
 		}
 		return nil, c.noticed(err)
 	}
@@ -231,14 +224,23 @@ func (c *Catalog) load(ctx context.Context, key DocumentKey, o object) (*Entry, 
 	return &aged, nil
 }
 
-// keep keeps an entry, unless one to a later question is there already.
-func (c *Catalog) keep(key DocumentKey, e *Entry) {
-	c.keeping.Lock()
-	defer c.keeping.Unlock()
-	if known, ok := c.documents.Get(key); ok && known.asked.After(e.asked) {
-		return
+// ask asks for a table or view of which an entry is known, nil for none.
+func (c *Catalog) ask(ctx context.Context, s *settings, o object, known *Entry) (*answer, error) {
+	if err := c.certain(ctx, s, o.id.Namespace); err != nil {
+		return nil, err
 	}
-	c.documents.Add(key, e)
+	q := question{method: http.MethodGet, url: s.object(o), limit: maxLoad}
+	if o.form == refs {
+		q.url += "?snapshots=refs"
+	}
+	if known != nil {
+		q.etag = known.etag
+	}
+	got, err := c.client.ask(ctx, q)
+	if o.form == view {
+		err = c.aboutViews(s, err)
+	}
+	return got, err
 }
 
 // newEntry makes an entry of an answer, or is the known one where nothing changed. A

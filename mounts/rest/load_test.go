@@ -377,43 +377,6 @@ func TestFreshByDefault(t *testing.T) {
 	require.Equal(t, changed.document, string(d.Raw()), "a late answer doesn't bring the old state back")
 }
 
-// A question that was sent before another, and is answered after it, doesn't bring back what was
-// then.
-func TestLateAnswer(t *testing.T) {
-	u := withTable(t)
-	c := u.mount(func(o *rest.Options) { o.FreshFor = time.Hour })
-	slow := make(chan struct{})
-	var first atomic.Bool
-	old := *u.tables[key(table)]
-	u.intercept(func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.HasSuffix(r.URL.Path, "/tables/t") || !first.CompareAndSwap(false, true) {
-			return false
-		}
-		<-slow
-		_, _ = fmt.Fprintf(w, `{"metadata-location":%q,"metadata":%s}`, old.location, old.document)
-		return true
-	})
-	late := make(chan *mounts.Table, 1)
-	go func() {
-		got, err := c.LoadTable(context.Background(), mounttest.Caller, table, mounts.LoadOptions{})
-		if err != nil {
-			t.Error(err)
-		}
-		late <- got
-	}()
-	require.Eventually(t, first.Load, 5*time.Second, time.Millisecond)
-	changed := u.write(table, 2)
-	anew, err := c.LoadTable(t.Context(), now, table, mounts.LoadOptions{})
-	require.NoError(t, err)
-	require.Equal(t, changed.location, anew.MetadataLocation)
-	close(slow)
-	require.Equal(t, old.location, (<-late).MetadataLocation)
-	remembered, d := load(t, c, table)
-	require.Equal(t, changed.location, remembered.MetadataLocation)
-	require.Equal(t, changed.document, string(d.Raw()))
-	require.Equal(t, 2, u.count("GET table"))
-}
-
 func TestTableExists(t *testing.T) {
 	u := withTable(t)
 	c := u.mount()
