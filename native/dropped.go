@@ -42,7 +42,10 @@ type Dropped struct {
 	// RestorableUntil is when the table is given up, and its files are removed if Purge says so.
 	RestorableUntil time.Time `json:"restorable-until"`
 	// Purge says whether the drop asked for the files' removal.
-	Purge bool         `json:"purge"`
+	Purge bool `json:"purge"`
+	// Keeps says why a purge that is still to come will remove nothing; empty where it may remove
+	// files. What the table's document says of that is read by the purge alone.
+	Keeps string       `json:"keeps,omitempty"`
 	State DroppedState `json:"state"`
 	// Report is what a purge came to; nil before it ended.
 	Report *PurgeReport `json:"report,omitempty"`
@@ -181,12 +184,30 @@ func (c *Catalog) ListDropped(ctx context.Context, p mounts.Page) (list []Droppe
 			list = append(list, Dropped{ID: object, Name: name, State: Damaged})
 			continue
 		}
-		list = append(list, d.public())
+		public := d.public()
+		if d.Purge && d.State == Restorable {
+			if public.Keeps, err = c.keeps(ctx, d.pointer); err != nil {
+				return nil, "", unavailable("list dropped tables", name.String(), err)
+			}
+		}
+		list = append(list, public)
 	}
 	if p.Size > 0 && len(records) == p.Size {
 		next = string(records[len(records)-1].Key[len(prefix):])
 	}
 	return list, next, nil
+}
+
+// keeps is why a purge of a table would remove nothing, as far as the registry knows.
+func (c *Catalog) keeps(ctx context.Context, p pointer) (string, error) {
+	if _, reason := purgeable(p); reason != "" {
+		return reason, nil
+	}
+	_, marked, err := c.registry.Get(ctx, adoptedKey(p.UUID))
+	if err != nil || !marked {
+		return "", err
+	}
+	return adopted, nil
 }
 
 func (d droppedTable) public() Dropped {

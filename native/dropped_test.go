@@ -299,6 +299,35 @@ func TestRestoreBesideWhatItAllowed(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestListDroppedTellsWhatAPurgeKeeps: what is said of a purge that is still to come comes true.
+func TestListDroppedTellsWhatAPurgeKeeps(t *testing.T) {
+	w := newWorld(t)
+	c, at := w.undropping(time.Hour)
+	w.filled(c, "ns.own")
+	w.filled(c, "ns.twice")
+	w.filled(c, "ns.stays")
+	table, _ := w.load(c, "ns.twice")
+	_, err := c.RegisterTable(t.Context(), mounts.Caller{}, id("ns.registered"), mounts.RegisterRequest{MetadataLocation: table.MetadataLocation})
+	require.NoError(t, err)
+	for _, name := range []string{"ns.own", "ns.twice", "ns.registered"} {
+		w.drop(c, name, true)
+	}
+	said := map[string]string{}
+	for _, d := range w.dropped(c) {
+		said[d.Name.String()] = d.Keeps
+	}
+	const registered = "it was registered from a metadata file: its files may be another's too"
+	require.Equal(t, map[string]string{"ns.own": "", "ns.registered": registered, "ns.twice": registered}, said)
+	at.pass(2 * time.Hour)
+	require.NoError(t, c.Tend(t.Context()))
+	for _, d := range w.dropped(c) {
+		keeps := said[d.Name.String()]
+		require.Equal(t, keeps != "", d.State == native.Kept, "%s is %s", d.Name, d.State)
+		require.Equal(t, keeps != "", d.Report.Reason != "", "%s: %s", d.Name, d.Report.Reason)
+		require.Empty(t, d.Keeps, "the report says it")
+	}
+}
+
 // TestRegisterBehindAPurge: a file that is gone makes no table, also where it is remembered.
 func TestRegisterBehindAPurge(t *testing.T) {
 	w := newWorld(t)

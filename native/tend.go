@@ -173,15 +173,12 @@ func (c *Catalog) advance(ctx context.Context, d *droppedTable, next dropped, mo
 // purgeHeld purges while the table's location is held like a live table's, so that no other
 // table comes to lie there meanwhile.
 func (c *Catalog) purgeHeld(ctx context.Context, d *droppedTable, again bool) (PurgeReport, error) {
-	l, err := vend.ParseLocation(d.pointer.Location)
-	if err != nil {
-		return PurgeReport{Reason: "its location is none that may be written"}, nil //nolint:nilerr // it never will be
-	}
-	if d.pointer.UUID == "" {
-		return PurgeReport{Reason: adopted}, nil // only registered tables have none
+	l, keeps := purgeable(d.pointer)
+	if keeps != "" {
+		return PurgeReport{Reason: keeps}, nil
 	}
 	own := locationKey(kindLocation, l, c.id, d.pointer.Object)
-	err = retry(ctx, "purgeTable", d.name.String(), func() error { return c.hold(ctx, d, l, own) })
+	err := retry(ctx, "purgeTable", d.name.String(), func() error { return c.hold(ctx, d, l, own) })
 	switch {
 	case errors.Is(err, errAdopted):
 		return PurgeReport{Reason: adopted}, nil
@@ -192,6 +189,18 @@ func (c *Catalog) purgeHeld(ctx context.Context, d *droppedTable, again bool) (P
 	}
 	c.log.InfoContext(ctx, "purge begins", "table", d.name.String(), "location", d.pointer.Location, "tries", d.Tries)
 	return c.purgeFiles(ctx, d, again)
+}
+
+// purgeable is where a purge would remove files, or why the pointer alone forbids it.
+func purgeable(p pointer) (l vend.Location, keeps string) {
+	l, err := vend.ParseLocation(p.Location)
+	switch {
+	case err != nil:
+		return l, "its location is none that may be written"
+	case p.UUID == "":
+		return l, adopted // only registered tables have none
+	}
+	return l, ""
 }
 
 const adopted = "it was registered from a metadata file: its files may be another's too"

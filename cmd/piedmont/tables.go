@@ -151,10 +151,12 @@ func describeDropped(d native.Dropped, now time.Time) string {
 	switch {
 	case d.State == native.Damaged:
 		return "its record in the registry is damaged"
-	case d.State == native.Restorable && !d.RestorableUntil.After(now) && d.Purge:
+	case d.State == native.Restorable && !d.RestorableUntil.After(now) && d.Purge && d.Keeps == "":
 		return "no longer restorable, waits to be purged"
 	case d.State == native.Restorable && !d.RestorableUntil.After(now):
 		return "no longer restorable"
+	case d.State == native.Restorable && d.Purge && d.Keeps != "":
+		return "restorable until " + moment(d.RestorableUntil) + ", then kept (" + d.Keeps + ")"
 	case d.State == native.Restorable && d.Purge:
 		return "restorable until " + moment(d.RestorableUntil) + ", then purged"
 	case d.State == native.Restorable:

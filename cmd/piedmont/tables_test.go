@@ -122,15 +122,17 @@ func TestPurgeWhileServing(t *testing.T) {
 func TestDescribeDropped(t *testing.T) {
 	now := time.Now()
 	over, later := now.Add(-time.Second), now.Add(time.Hour)
+	require.Equal(t, "no longer restorable", describeDropped(native.Dropped{State: native.Restorable, Purge: true, RestorableUntil: over, Keeps: "why"}, now))
 	for want, d := range map[string]native.Dropped{
-		"no longer restorable, waits to be purged":            {State: native.Restorable, Purge: true, RestorableUntil: now},
-		"no longer restorable":                                {State: native.Restorable, RestorableUntil: over},
-		"restorable until " + moment(later) + ", then purged": {State: native.Restorable, Purge: true, RestorableUntil: later},
-		"restorable until " + moment(later):                   {State: native.Restorable, RestorableUntil: later},
-		"files are being removed":                             {State: native.Purging, Purge: true, RestorableUntil: over},
-		"kept, files removed: 0 (gc.enabled is not true)":     {State: native.Kept, Report: &native.PurgeReport{Reason: "gc.enabled is not true"}},
-		"purged, files removed: 3, outside its location: 1":   {State: native.Purged, Report: &native.PurgeReport{Removed: 3, Outside: 1}},
-		"its record in the registry is damaged":               {State: native.Damaged},
+		"no longer restorable, waits to be purged":                {State: native.Restorable, Purge: true, RestorableUntil: now},
+		"no longer restorable":                                    {State: native.Restorable, RestorableUntil: over},
+		"restorable until " + moment(later) + ", then purged":     {State: native.Restorable, Purge: true, RestorableUntil: later},
+		"restorable until " + moment(later) + ", then kept (why)": {State: native.Restorable, Purge: true, RestorableUntil: later, Keeps: "why"},
+		"restorable until " + moment(later):                       {State: native.Restorable, RestorableUntil: later},
+		"files are being removed":                                 {State: native.Purging, Purge: true, RestorableUntil: over},
+		"kept, files removed: 0 (gc.enabled is not true)":         {State: native.Kept, Report: &native.PurgeReport{Reason: "gc.enabled is not true"}},
+		"purged, files removed: 3, outside its location: 1":       {State: native.Purged, Report: &native.PurgeReport{Removed: 3, Outside: 1}},
+		"its record in the registry is damaged":                   {State: native.Damaged},
 	} {
 		require.Equal(t, want, describeDropped(d, now))
 	}
