@@ -80,19 +80,32 @@ func Member(b []byte, key string) (value json.RawMessage, ok bool, err error) {
 
 // Elements splits a JSON array into its raw elements. Anything else is an *Error.
 func Elements(b []byte) ([]json.RawMessage, error) {
-	s, i, err := begin(b, '[')
-	if err != nil {
-		return nil, err
-	}
 	var all []json.RawMessage
-	i, err = s.array(i, 1, s.value, func(v span) { all = append(all, b[v.from:v.to:v.to]) })
-	if err == nil {
-		err = s.end(i)
-	}
-	if err != nil {
+	if err := visit(b, func(v span) { all = append(all, b[v.from:v.to:v.to]) }); err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+// Offsets is where each element of a JSON array begins. Anything else is an *Error.
+func Offsets(b []byte) ([]int, error) {
+	var all []int
+	if err := visit(b, func(v span) { all = append(all, v.from) }); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// visit reads an array and nothing after it.
+func visit(b []byte, element func(span)) error {
+	s, i, err := begin(b, '[')
+	if err != nil {
+		return err
+	}
+	if i, err = s.array(i, 1, s.value, element); err != nil {
+		return err
+	}
+	return s.end(i)
 }
 
 func begin(b []byte, opening byte) (*scanner, int, error) {

@@ -39,7 +39,8 @@ type builder struct {
 	refs  *rawjson.Object
 	snaps *snapshotEdit
 
-	lastSchema, lastSpec, lastOrder int // ids last added or reused, lastAdded if none
+	logs                            logs // of the base, then of the document
+	lastSchema, lastSpec, lastOrder int  // ids last added or reused, lastAdded if none
 	moves                           []logEntry
 	changed                         bool
 	structure                       bool // schema, spec or order changed: they must fit again

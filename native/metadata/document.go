@@ -14,6 +14,7 @@ type Document struct {
 	top rawjson.Object // its values lie in raw
 	header
 	snaps atomic.Pointer[snapshots] // found on first use
+	logs  atomic.Pointer[logs]      // as above
 }
 
 // Parse reads a table metadata document. It keeps raw, which must not be modified.

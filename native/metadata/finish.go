@@ -2,18 +2,8 @@ package metadata
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"piedmont/cache/rawjson"
-)
-
-const (
-	// clockSkew is how far times in the logs may go back. Java can't read a document in
-	// which they go back further.
-	clockSkew = 60_000
-
-	// defaultPreviousVersions is write.metadata.previous-versions-max where it isn't set.
-	defaultPreviousVersions = 100
 )
 
 // finish checks what only holds or not once all updates are done, writes what changed
@@ -23,8 +13,7 @@ func (b *builder) finish() (*Document, error) {
 		return nil, err
 	}
 	b.lastUpdated = b.now
-	b.writeSnapshotLog()
-	b.writeMetadataLog()
+	b.writeLogs()
 	b.writeScalars()
 	b.writeLists()
 	b.writeMembers()
@@ -67,64 +56,6 @@ func (b *builder) checkWhole() error {
 		}
 	}
 	return b.checkBindable(current)
-}
-
-// writeSnapshotLog appends where main went. Left out are snapshots that this commit
-// both added and superseded, and when snapshots were removed everything up to the last
-// entry of one that is gone (updateSnapshotLog in Java).
-func (b *builder) writeSnapshotLog() {
-	removed := b.snaps != nil && len(b.snaps.removed) > 0
-	if len(b.moves) == 0 && !removed {
-		return
-	}
-	log := arrayOf(&b.top, "snapshot-log")
-	last := int64(0)
-	if n := len(log); n > 0 {
-		last, _ = b.r.object(log[n-1], "snapshot-log").optLong("timestamp-ms")
-	}
-	for _, m := range b.moves {
-		if m.added && m.id != b.currentSnapshot {
-			continue
-		}
-		at := m.timestamp
-		if at < last-clockSkew {
-			at = last
-		}
-		last = at
-		log = append(log, json.RawMessage(`{"timestamp-ms":`+ltoa(at)+`,"snapshot-id":`+ltoa(m.id)+`}`))
-	}
-	if removed {
-		log = b.withoutGaps("snapshot-log", log, "snapshot-id", b.snaps.exists)
-	}
-	if last > b.lastUpdated+clockSkew {
-		b.lastUpdated = last
-	}
-	b.top.Set("snapshot-log", joinArray(log))
-}
-
-// writeMetadataLog appends the base's own file, and drops the oldest above
-// write.metadata.previous-versions-max.
-func (b *builder) writeMetadataLog() {
-	if b.base == nil || b.opt.MetadataLocation == "" {
-		return
-	}
-	log := arrayOf(&b.top, "metadata-log")
-	if keep := b.previousVersions() - 1; len(log) > keep {
-		log = log[len(log)-keep:]
-	}
-	entry := append([]byte(`{"timestamp-ms":`), ltoa(b.base.lastUpdated)...)
-	entry = rawjson.AppendString(append(entry, `,"metadata-file":`...), b.opt.MetadataLocation)
-	b.top.Set("metadata-log", joinArray(append(log, append(entry, '}'))))
-}
-
-func (b *builder) previousVersions() int {
-	raw, _ := b.properties().Get("write.metadata.previous-versions-max")
-	text, _ := rawjson.String(raw)
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return defaultPreviousVersions
-	}
-	return max(n, 1)
 }
 
 func (b *builder) writeScalars() {
@@ -226,5 +157,6 @@ func (b *builder) render() *Document {
 		snaps = b.base.snaps.Load() // the array is the base's, byte for byte
 	}
 	d.snaps.Store(snaps)
+	d.logs.Store(&b.logs)
 	return d
 }

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,9 @@ func checkSelf(t testing.TB, d *Document) {
 	}
 	if err := d.Validate(); err != nil {
 		t.Fatalf("own text isn't valid: %v\n%s", err, d.Bytes())
+	}
+	if found, carried := again.foundLogs(), d.foundLogs(); !slices.Equal(found.metadata, carried.metadata) || found.snapshot != carried.snapshot {
+		t.Fatalf("entries of the logs begin at %v, not at %v", found, carried)
 	}
 	have, err := d.snapshots()
 	if err != nil {
