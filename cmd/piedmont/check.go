@@ -234,8 +234,8 @@ func (r *reporter) line(what, name string, err error) {
 		}
 		_ = json.NewEncoder(r.w).Encode(l) // as below, nobody would hear of it
 	case err == nil:
-		_, _ = fmt.Fprintf(r.w, "ok      %-14s %s\n", what, name)
+		_, _ = fmt.Fprintf(r.w, "ok      %-14s %s\n", what, printable(name))
 	default:
-		_, _ = fmt.Fprintf(r.w, "failed  %-14s %s: %v\n", what, name, err)
+		_, _ = fmt.Fprintf(r.w, "failed  %-14s %s: %s\n", what, printable(name), printable(err.Error()))
 	}
 }

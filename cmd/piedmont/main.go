@@ -27,7 +27,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
-		_, _ = fmt.Fprintln(stderr, "piedmont:", err)
+		_, _ = fmt.Fprintln(stderr, "piedmont:", printableLines(err.Error()))
 		return 1
 	}
 	return 0

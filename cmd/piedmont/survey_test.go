@@ -269,8 +269,8 @@ legacy hive, incomplete
     (not told)  -        -            -                      2       5        WHEN
     and 7 more
   biggest tables
-    legacy.db.big   3.0 TiB
-    legacy.db.sESC2J  100 B
+    legacy.db.big        3.0 TiB
+    legacy.db.s%C2%9B2J  100 B
 
 (root) native, failed: given up
   namespaces       0

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"piedmont/mounts/survey"
 )
@@ -18,20 +17,14 @@ import (
 // shownWriters is how many writers are listed of a mount.
 const shownWriters = 20
 
-// writeSurvey writes a report for people. Names come from catalogs, so nothing in it is a
-// control character that a terminal would obey.
+// writeSurvey writes a report for people.
 func writeSurvey(w io.Writer, r *survey.Report) error {
 	t := &surveyText{since: r.Since}
 	for _, m := range r.Mounts {
 		t.mount(m)
 	}
 	t.overlaps(r)
-	_, err := w.Write(bytes.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) {
-			return '\ufffd'
-		}
-		return r
-	}, t.Bytes()))
+	_, err := t.WriteTo(w)
 	return err
 }
 
@@ -40,7 +33,13 @@ type surveyText struct {
 	since time.Time
 }
 
+// line writes one. Its texts may be those of catalogs.
 func (t *surveyText) line(format string, values ...any) {
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			values[i] = printable(text)
+		}
+	}
 	_, _ = fmt.Fprintf(t, format+"\n", values...)
 }
 
@@ -73,11 +72,11 @@ func (t *surveyText) mount(m *survey.Summary) {
 	t.writers(m)
 	if len(m.Biggest) > 0 {
 		t.line("  biggest tables")
-		t.table(func(w io.Writer) {
-			for _, b := range m.Biggest {
-				_, _ = fmt.Fprintf(w, "    %s\t%s\n", b.Table, byteSize(b.Bytes))
-			}
-		})
+		var rows [][]string
+		for _, b := range m.Biggest {
+			rows = append(rows, []string{printableName(b.Table), byteSize(b.Bytes)})
+		}
+		t.table(rows)
 	}
 }
 
@@ -171,7 +170,7 @@ func (t *surveyText) problem(text string, p *survey.Problem) {
 	if places := byCount(p.Places); len(places) > 0 {
 		t.line("    at %s", strings.Join(places, ", "))
 	}
-	t.line("    %s%s", strings.Join(p.Names, ", "), more(p.Count-len(p.Names)))
+	t.line("    %s%s", printableName(strings.Join(p.Names, ", ")), more(p.Count-len(p.Names)))
 	t.line("    the first: %s", p.Detail)
 }
 
@@ -192,16 +191,17 @@ func (t *surveyText) writers(m *survey.Summary) {
 		return
 	}
 	t.line("  written since %s by", since)
-	t.table(func(w io.Writer) {
-		_, _ = fmt.Fprintln(w, "    ENGINE\tVERSION\tAPPLICATION\tLIBRARY\tTABLES\tCOMMITS\tLAST")
-		for _, a := range m.Writers[:min(len(m.Writers), shownWriters)] {
-			engine := a.Engine
-			if engine == "" {
-				engine = "(not told)"
-			}
-			_, _ = fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%d\t%d\t%s\n", engine, dash(a.Version), dash(a.Application), dash(a.Library), a.Tables, a.Commits, moment(a.Last))
+	rows := [][]string{{"ENGINE", "VERSION", "APPLICATION", "LIBRARY", "TABLES", "COMMITS", "LAST"}}
+	for _, a := range m.Writers[:min(len(m.Writers), shownWriters)] {
+		engine := a.Engine
+		if engine == "" {
+			engine = "(not told)"
 		}
-	})
+		rows = append(rows, []string{
+			engine, dash(a.Version), dash(a.Application), dash(a.Library), strconv.Itoa(a.Tables), strconv.Itoa(a.Commits), moment(a.Last),
+		})
+	}
+	t.table(rows)
 	if n := len(m.Writers) - shownWriters; n > 0 {
 		t.line("   %s", more(n))
 	}
@@ -215,9 +215,14 @@ func dash(s string) string {
 }
 
 // table aligns columns.
-func (t *surveyText) table(write func(io.Writer)) {
+func (t *surveyText) table(rows [][]string) {
 	w := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
-	write(w)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = printable(cell)
+		}
+		_, _ = fmt.Fprintf(w, "    %s\n", strings.Join(row, "\t"))
+	}
 	_ = w.Flush() // into memory
 }
 
@@ -243,6 +248,7 @@ func (t *surveyText) overlaps(r *survey.Report) {
 		}
 		t.line("  %s: %d", rel.text, r.Overlaps[rel.relation])
 		for _, o := range examples {
+			o.Table, o.Other = printableName(o.Table), printableName(o.Other)
 			if o.Location == o.OtherLocation {
 				t.line("    %s and %s at %s", o.Other, o.Table, o.Location)
 			} else {

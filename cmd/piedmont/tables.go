@@ -25,7 +25,7 @@ func tablesCommand() *cobra.Command {
 }
 
 const nameHelp = "Names are paths of the whole tree, levels joined by dots; a dot inside a level is written %2E,\n" +
-	"a percent sign %25."
+	"a percent sign %25, and other bytes may be written so too."
 
 func droppedCommand() *cobra.Command {
 	var flags serveFlags
@@ -40,7 +40,7 @@ func droppedCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withControl(cmd, flags, func(client *controlClient) error {
-				return listDropped(cmd.Context(), cmd.OutOrStdout(), client, strings.Join(args, ""), asJSON)
+				return listDropped(cmd.Context(), cmd.OutOrStdout(), client, printableName(strings.Join(args, "")), asJSON)
 			})
 		},
 	}
@@ -110,6 +110,7 @@ func listDropped(ctx context.Context, w io.Writer, client *controlClient, below 
 		} else if err != nil {
 			return errors.Join(fmt.Errorf("read the list: %w", err), failure(answer))
 		}
+		d.Name = printableName(d.Name)
 		if below != "" && d.Name != below && !strings.HasPrefix(d.Name, below+".") {
 			continue
 		}
@@ -135,7 +136,8 @@ func printDropped(w io.Writer, table *tabwriter.Writer, number int, d droppedLin
 	if number == 0 {
 		_, _ = fmt.Fprintln(table, "NAME\tDROPPED\tBY\tSTATE\tID") // Flush has the error
 	}
-	_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, moment(d.DroppedAt), d.DroppedBy, describeDropped(d.Dropped, time.Now()), d.ID)
+	_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, moment(d.DroppedAt), printable(d.DroppedBy),
+		printable(describeDropped(d.Dropped, time.Now())), printable(d.ID))
 	return err
 }
 
@@ -190,6 +192,6 @@ func restoreTable(ctx context.Context, w io.Writer, client *controlClient, order
 	if err := errors.Join(json.NewDecoder(answer.Body).Decode(&restored), answer.Body.Close()); err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "restored %s at %s\n", order.As, restored.MetadataLocation)
+	_, err = fmt.Fprintf(w, "restored %s at %s\n", printableName(order.As), printable(restored.MetadataLocation))
 	return err
 }

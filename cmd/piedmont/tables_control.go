@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"piedmont/authz"
 	"piedmont/mounts"
@@ -113,9 +112,9 @@ func advise(err error, order restoreOrder) error {
 
 // findNative resolves the name of a table in a native mount.
 func findNative(ctx context.Context, tree *mounts.Tree, name string) (mounts.Target, *native.Catalog, error) {
-	var levels []string
-	for level := range strings.SplitSeq(name, ".") {
-		levels = append(levels, unescaper.Replace(level))
+	levels, err := levelsOf(name)
+	if err != nil {
+		return mounts.Target{}, nil, err
 	}
 	id := mounts.Namespace(levels[:len(levels)-1]).Table(levels[len(levels)-1])
 	if err := id.Validate(); err != nil {
@@ -134,6 +133,3 @@ func findNative(ctx context.Context, tree *mounts.Tree, name string) (mounts.Tar
 	}
 	return target, catalog, nil
 }
-
-// unescaper reads a level as authz writes it.
-var unescaper = strings.NewReplacer("%2E", ".", "%2e", ".", "%25", "%")
