@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -226,6 +227,10 @@ func (g *gateway) keys() (keys []authz.Key, admins []string, err error) {
 		keys = append(keys, authz.Key{ID: k.ID, SHA256: sum, Principal: k.Principal, Groups: k.Groups})
 	}
 	if len(keys) > 0 {
+		unused := filepath.Join(g.config.Data, adminKeyFile)
+		if _, err := os.Lstat(unused); err == nil {
+			g.log.Warn("the generated admin key lets nobody in: the configuration has keys. Its file may be removed", "file", unused)
+		}
 		return keys, g.config.Auth.Admins, nil
 	}
 	key, credential, err := adminKey(g.config.Data)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -128,14 +126,9 @@ func TestMissingDirectory(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "failed  storage        other: its directory doesn't exist: mount its disk, or make it")
 
-	var log bytes.Buffer
-	c, from, err := (&serveFlags{config: config}).load()
-	require.NoError(t, err)
-	g, err := openGateway(t.Context(), c, from, slog.New(slog.NewTextHandler(&log, nil)))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, g.close()) })
-	assert.Contains(t, log.String(), "storage=other")
-	assert.NotContains(t, log.String(), "storage=disk")
+	g, log := openLogged(t, config)
+	assert.Contains(t, log, "storage=other")
+	assert.NotContains(t, log, "storage=disk")
 	for _, namespace := range []string{`["db"]`, `["away","db"]`} {
 		require.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", g.generated, `{"namespace":`+namespace+`}`).Code)
 	}
@@ -213,7 +206,15 @@ func TestConfiguredKeysReplaceTheGeneratedOne(t *testing.T) {
     - {id: b, sha256: `+authz.HashSecret("secret-b")+`, principal: admin}
   admins: [ops]
 `)
-	g := mustOpen(t, config)
+	write(t, data, adminKeyFile, "admin:"+strings.Repeat("s", 40))
+	g, log := openLogged(t, config)
+	require.NoError(t, g.close())
+	assert.Equal(t, 1, strings.Count(log, "Its file may be removed"), log)
+	assert.Contains(t, log, filepath.Join(data, adminKeyFile))
+	assert.NotContains(t, log, strings.Repeat("s", 40))
+	require.NoError(t, os.Remove(filepath.Join(data, adminKeyFile)))
+	g, log = openLogged(t, config)
+	assert.Empty(t, log)
 	assert.NoFileExists(t, filepath.Join(data, adminKeyFile))
 	assert.Equal(t, 200, send(g.router, "POST", "/v1/namespaces", "a:secret-a", `{"namespace":["n"]}`).Code)
 	assert.Equal(t, 403, send(g.router, "POST", "/v1/namespaces", "b:secret-b", `{"namespace":["m"]}`).Code, "admin is no name of power here")

@@ -60,6 +60,18 @@ func open(t *testing.T, config string) (*gateway, error) {
 	return g, err
 }
 
+// openLogged is mustOpen with what the start logged.
+func openLogged(t *testing.T, config string) (g *gateway, log string) {
+	t.Helper()
+	c, dir, err := (&serveFlags{config: config}).load()
+	require.NoError(t, err)
+	var out bytes.Buffer
+	g, err = openGateway(t.Context(), c, dir, slog.New(slog.NewTextHandler(&out, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = g.close() }) // some tests close it themselves
+	return g, out.String()
+}
+
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func mustOpen(t *testing.T, config string) *gateway {
