@@ -126,7 +126,7 @@ func (b *mounter) openREST(m configs.Mount, set *vend.Set) (*rest.Catalog, error
 	o := rest.Options{
 		Name: m.At, URI: m.REST.URI, Warehouse: m.REST.Warehouse,
 		Credential: m.REST.Credential, OAuth2ServerURI: m.REST.OAuth2ServerURI, Scope: m.REST.Scope, Token: m.REST.Token,
-		Timeout: m.REST.Timeout, Guard: guard.Options{Concurrency: m.REST.Connections}, FreshFor: m.FreshFor, Documents: b.rest, Now: time.Now, Logger: b.log,
+		Lower: m.Case == "lower", Timeout: m.REST.Timeout, Guard: guard.Options{Concurrency: m.REST.Connections}, FreshFor: m.FreshFor, Documents: b.rest, Now: time.Now, Logger: b.log,
 		Storage: func(location string) (string, bool) {
 			p, _, err := set.Find(location)
 			if err != nil {
