@@ -119,7 +119,7 @@ type endpoint struct {
 }
 
 // endpoints listens for clients, for the operator where that is configured, and for admin
-// commands where the registry is a file, which nobody else can open. The first is the clients'.
+// commands where the registry is a file, which nobody else can open; in this order.
 func (g *gateway) endpoints() (list []endpoint, err error) {
 	defer func() {
 		if err != nil {
@@ -164,7 +164,11 @@ func (g *gateway) serve(ctx context.Context, stdout io.Writer) error {
 		servers[i] = e.server
 		go func() { failed <- e.server.Serve(e.listener) }()
 	}
-	g.greet(stdout, endpoints[0].listener.Addr().String())
+	operator := ""
+	if g.config.Operator != "" {
+		operator = endpoints[1].listener.Addr().String()
+	}
+	g.greet(stdout, endpoints[0].listener.Addr().String(), operator)
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	swept := g.startSweeping(sweeping)
 	defer func() {
@@ -202,14 +206,18 @@ func (g *gateway) drain(ctx context.Context, servers []*http.Server) error {
 	return errors.Join(errs...)
 }
 
-// greet says where the gateway listens and, with a generated key, how to use it. The key
-// itself is never printed: the snippets read it from its file.
-func (g *gateway) greet(w io.Writer, address string) {
+// greet says where the gateway listens, for clients and for the operator unless that address is
+// empty, and, with a generated key, how to use it. The key itself is never printed: the snippets
+// read it from its file.
+func (g *gateway) greet(w io.Writer, address, operator string) {
 	uri := reachable(address)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Piedmont %s serves Iceberg REST at %s\n", version, uri)
 	for _, m := range g.config.Mounts {
 		fmt.Fprintf(&b, "  %-12s %s\n", orRoot(m.At), describeMount(m))
+	}
+	if operator != "" {
+		fmt.Fprintf(&b, "Metrics, the state of the mounts and profiles are at %s, for whoever reaches it\n", reachable(operator))
 	}
 	if g.generated != "" {
 		path := filepath.Join(g.config.Data, adminKeyFile)

@@ -146,12 +146,44 @@ func TestGreeting(t *testing.T) {
 	config, data := localConfig(t, "listen: 127.0.0.1:0\n")
 	g := mustOpen(t, config)
 	var out strings.Builder
-	g.greet(&out, "127.0.0.1:8181")
+	g.greet(&out, "127.0.0.1:8181", "")
 	_, secret, _ := strings.Cut(g.generated, ":")
 	assert.NotContains(t, out.String(), secret, "the key is never printed")
 	assert.Contains(t, out.String(), filepath.Join(data, adminKeyFile))
 	for _, engine := range []string{"PyIceberg", "Spark", "DuckDB", "http://127.0.0.1:8181"} {
 		assert.Contains(t, out.String(), engine)
+	}
+}
+
+// TestGreetingOfTheOperator: where its listener is in the end is told, and only where there is one.
+func TestGreetingOfTheOperator(t *testing.T) {
+	for more, want := range map[string]int{"": 0, "operator: localhost:0\n": 1} {
+		config, _ := localConfig(t, "listen: 127.0.0.1:0\n"+more)
+		g := mustOpen(t, config)
+		ctx, stop := context.WithCancel(t.Context())
+		out, in := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- g.serve(ctx, in)
+			_ = in.Close()
+		}()
+		found := 0
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "The admin key is in ") {
+				stop() // what follows the addresses
+			}
+			if _, after, ok := strings.Cut(lines.Text(), "Metrics, the state of the mounts and profiles are at "); ok {
+				uri, _, _ := strings.Cut(after, ",")
+				answer, err := http.Get(uri + "/mounts")
+				require.NoError(t, err)
+				_ = answer.Body.Close()
+				assert.Equal(t, 200, answer.StatusCode)
+				found++
+			}
+		}
+		assert.Equal(t, want, found)
+		require.NoError(t, <-ended)
+		stop()
 	}
 }
 
