@@ -17,7 +17,7 @@ type decoder struct {
 	dir    string
 	faults Faults
 	lines  map[string]int  // by path
-	secret map[string]bool // by path: whether the value came from ${env:} or ${file:}
+	secret map[string]bool // by path of each single value that stands there: whether it came from ${env:} or ${file:}
 }
 
 func (d *decoder) decode(n *yaml.Node, into any) { d.value("", n, reflect.ValueOf(into).Elem()) }

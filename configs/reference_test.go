@@ -46,6 +46,48 @@ func typesOf(path string, t reflect.Type, into map[string]string) {
 	}
 }
 
+// TestZero: a 0 is refused, unless the reference says what it means. What is left out is no 0.
+func TestZero(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	said := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if m := row.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			said[m[1]] = strings.Contains(line, "`0`: ")
+		}
+	}
+	with := map[string]string{ // what the key stands in
+		"registry.postgres": "registry: {postgres: {url: postgres://h/d, KEY}}\nauth: {keys: [{id: a, sha256: " + strings.Repeat("0a", 32) + ", principal: p}]}\n" + base,
+		"cache":             "cache: {KEY}\n" + base,
+		"mounts[]":          mount("{at: a, rest: {uri: http://h}, KEY}"),
+		"mounts[].native":   mount("{at: a, native: {id: x, warehouse: 'file:///w/', KEY}, storage: [disk]}"),
+		"mounts[].rest":     mount("{at: a, rest: {uri: http://h, KEY}}"),
+		"mounts[].glue":     mount("{at: a, glue: {region: r, KEY}}"),
+		"mounts[].hive":     mount("{at: a, hive: {uris: ['thrift://h:1'], KEY}}"),
+	}
+	known := map[string]string{}
+	typesOf("", reflect.TypeFor[Config](), known)
+	tried := 0
+	for key, kind := range known {
+		if kind != "number" && kind != "duration" && kind != "size" {
+			continue
+		}
+		tried++
+		at := strings.LastIndex(key, ".")
+		around, ok := with[key[:at]]
+		require.True(t, ok, "what %s stands in", key)
+		for _, value := range []string{"0", "~"} {
+			_, err := Parse([]byte(strings.Replace(around, "KEY", key[at+1:]+": "+value, 1)), "")
+			if value == "0" && !said[key] {
+				require.ErrorContains(t, err, strings.Replace(key, "[]", "[1]", 1)+": want ", key)
+			} else {
+				require.NoError(t, err, key)
+			}
+		}
+	}
+	require.Greater(t, tried, 10)
+}
+
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]*) ?\\| [^|]+ \\|$")
 
 func TestReferenceIsComplete(t *testing.T) {

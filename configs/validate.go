@@ -115,11 +115,22 @@ func (v *validator) registry(c *Config) {
 	if u, err := url.Parse(p.URL); err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		v.fault("registry.postgres.url", "want postgres://user:password@host/database?options")
 	}
-	if p.MaxConnections < 0 || p.MinConnections < 0 || p.MaxConnections > 0 && p.MinConnections > p.MaxConnections {
+	v.positive("registry.postgres.max_connections", int64(p.MaxConnections))
+	v.positive("registry.postgres.connect_timeout", int64(p.ConnectTimeout))
+	v.positive("registry.postgres.statement_timeout", int64(p.StatementTimeout))
+	if p.MinConnections < 0 || p.MaxConnections > 0 && p.MinConnections > p.MaxConnections {
 		v.fault("registry.postgres", "want 0 or more min_connections, and no more than max_connections")
 	}
 	if len(c.Auth.Keys) == 0 {
 		v.fault("auth.keys", "missing; with a Postgres registry there is no generated key, since replicas couldn't share it: run piedmont keys new")
+	}
+}
+
+// positive refuses a number that stands in the file and isn't one above 0. One that doesn't stand
+// there is 0, for the default: somebody who writes 0 means another thing, like no bound.
+func (v *validator) positive(path string, n int64) {
+	if _, given := v.secret[path]; n < 0 || n == 0 && given {
+		v.fault(path, "want more than 0; leave it out for the default")
 	}
 }
 

@@ -89,7 +89,8 @@ func (v *validator) formatVersions(path string, n *Native) {
 	if len(allowed) == 0 {
 		allowed = []int{1, 2, 3}
 	}
-	if n.DefaultFormatVersion != 0 && !slices.Contains(allowed, n.DefaultFormatVersion) {
+	v.positive(path+".default_format_version", int64(n.DefaultFormatVersion))
+	if n.DefaultFormatVersion > 0 && !slices.Contains(allowed, n.DefaultFormatVersion) {
 		v.fault(path+".default_format_version", "%d isn't among the allowed versions %v", n.DefaultFormatVersion, allowed)
 	}
 }
@@ -112,9 +113,8 @@ func (v *validator) rest(path string, r *REST) {
 	if ways > 1 {
 		v.fault(path, "credential, token and sigv4 exclude each other")
 	}
-	if r.Connections < 0 {
-		v.fault(path+".connections", "want 1 or more, or 0 for the default")
-	}
+	v.positive(path+".connections", int64(r.Connections))
+	v.positive(path+".timeout", int64(r.Timeout))
 	if r.Credential != "" && !strings.Contains(r.Credential, ":") {
 		v.fault(path+".credential", "want id:secret")
 	}
@@ -140,9 +140,8 @@ func (v *validator) glue(path string, g *Glue) {
 	if g.RoleARN == "" && (g.ExternalID != "" || g.SessionName != "" || g.STSEndpoint != "") {
 		v.fault(path+".role_arn", "missing; external_id, session_name and sts_endpoint are for a role")
 	}
-	if g.CallsPerSecond < 0 {
-		v.fault(path+".calls_per_second", "want 1 or more, or 0 for the default")
-	}
+	v.positive(path+".calls_per_second", int64(g.CallsPerSecond))
+	v.positive(path+".timeout", int64(g.Timeout))
 }
 
 func (v *validator) hive(path string, h *Hive) {
@@ -152,9 +151,8 @@ func (v *validator) hive(path string, h *Hive) {
 	for i, uri := range h.URIs {
 		v.metastore(fmt.Sprintf("%s.uris[%d]", path, i), uri, h)
 	}
-	if h.Connections < 0 {
-		v.fault(path+".connections", "want 1 or more, or 0 for the default")
-	}
+	v.positive(path+".connections", int64(h.Connections))
+	v.positive(path+".timeout", int64(h.Timeout))
 	if t := h.TLS; t != nil && (t.Cert == "") != (t.Key == "") && !v.faultInside(path+".tls") {
 		v.fault(path+".tls", "cert and key need each other")
 	}

@@ -83,7 +83,7 @@ func TestValidate(t *testing.T) {
 		{mount("{at: a, glue: {region: r, role_arn: 'arn:x', sts_endpoint: 'http://u:p@h'}}"), "line 3: mounts[1].glue.sts_endpoint: a URL must hold no password"},
 		{mount("{at: a, glue: {region: r, access_key_id: k}}"), "line 3: mounts[1].glue: access_key_id and secret_access_key need each other"},
 		{mount("{at: a, glue: {region: r, external_id: x}}"), "line 3: mounts[1].glue.role_arn: missing; external_id, session_name and sts_endpoint are for a role"},
-		{mount("{at: a, glue: {region: r, calls_per_second: -1}}"), "line 3: mounts[1].glue.calls_per_second: want 1 or more, or 0 for the default"},
+		{mount("{at: a, glue: {region: r, calls_per_second: -1}}"), "line 3: mounts[1].glue.calls_per_second: want more than 0; leave it out for the default"},
 
 		{mount("{at: a, hive: {uris: ['thrift://h:1']}, glue: {region: r}}"), "line 3: mounts[1]: glue and hive exclude each other"},
 		{mount("{at: a, hive: {}}"), "line 3: mounts[1].hive.uris: missing"},
@@ -97,8 +97,8 @@ func TestValidate(t *testing.T) {
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], tls: {cert: x}}}"), "line 3: mounts[1].hive.tls: cert and key need each other"},
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], plain: {user: u}}}"), "line 3: mounts[1].hive.plain: user and password are needed"},
 		{mount("{at: a, hive: {uris: ['thrift://h:1'], user: x, plain: {user: u, password: p}}}"), "line 3: mounts[1].hive.plain: it frames messages and says who asks, so leave out framed and user"},
-		{mount("{at: a, rest: {uri: 'http://h', connections: -1}}"), "line 3: mounts[1].rest.connections: want 1 or more, or 0 for the default"},
-		{mount("{at: a, hive: {uris: ['thrift://h:1'], connections: -1}}"), "line 3: mounts[1].hive.connections: want 1 or more, or 0 for the default"},
+		{mount("{at: a, rest: {uri: 'http://h', connections: -1}}"), "line 3: mounts[1].rest.connections: want more than 0; leave it out for the default"},
+		{mount("{at: a, hive: {uris: ['thrift://h:1'], connections: -1}}"), "line 3: mounts[1].hive.connections: want more than 0; leave it out for the default"},
 
 		{key("{sha256: " + hash + ", principal: p}"), "line 6: auth.keys[0].id: missing"},
 		{key("{id: a, sha256: " + hash + "}"), "line 6: auth.keys[0].principal: missing"},
