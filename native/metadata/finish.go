@@ -157,6 +157,7 @@ func (b *builder) render() *Document {
 		snaps = b.base.snaps.Load() // the array is the base's, byte for byte
 	}
 	d.snaps.Store(snaps)
-	d.logs.Store(&b.logs)
+	found := b.logs // not a pointer into the builder, which would keep its base and all before it
+	d.logs.Store(&found)
 	return d
 }

@@ -3,8 +3,10 @@ package metadata
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
+	"weak"
 
 	"piedmont/cache/rawjson"
 )
@@ -42,4 +44,18 @@ func TestMetadataLogIsCarried(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDocumentsLetGoOfTheirBases: a table that is committed to for ever doesn't fill the memory.
+func TestDocumentsLetGoOfTheirBases(t *testing.T) {
+	d := mustParse(t, tableV2)
+	first := weak.Make(d)
+	for i := range 3 {
+		d = apply(t, d, setProps("i", fmt.Sprint(i)), addSnap(fmt.Sprint(7_000+i), "null", fmt.Sprint(50+i), ""))
+	}
+	runtime.GC()
+	if first.Value() != nil {
+		t.Error("a document three commits later still holds the first")
+	}
+	runtime.KeepAlive(d)
 }
