@@ -2,7 +2,6 @@ package metastore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -53,7 +52,7 @@ type follower struct {
 	source  Notifier
 	memory  *memory
 	timeout time.Duration // of one question
-	log     *slog.Logger
+	outage  outage
 	stop    context.CancelFunc
 	done    chan struct{}
 
@@ -69,8 +68,8 @@ type follower struct {
 func follow(source Notifier, c *Catalog) *follower {
 	ctx, stop := context.WithCancel(context.Background())
 	f := &follower{
-		source: source, memory: c.memory, timeout: c.guard.Timeout(), log: c.log.With(slog.String("mount", c.mount)),
-		stop: stop, done: make(chan struct{}),
+		source: source, memory: c.memory, timeout: c.guard.Timeout(), stop: stop, done: make(chan struct{}),
+		outage: outage{log: c.log.With(slog.String("mount", c.mount))},
 	}
 	go f.run(ctx)
 	return f
@@ -93,23 +92,13 @@ func (f *follower) run(ctx context.Context) {
 		case err != nil:
 			wait = min(max(2*wait, pollEvery), maxPollEvery)
 			f.known = f.known && wait <= maxBlind
-			if f.failed.Add(1) == 1 {
-				f.complain(err)
-			}
+			f.failed.Add(1)
 		default:
 			wait = pollEvery
 		}
+		f.outage.heard(f.memory.now(), err)
 		f.polls.Add(1)
 	}
-}
-
-// complain says once what many sources do: they refuse to tell, or can't.
-func (f *follower) complain(err error) {
-	why := "a fault in this server"
-	if e := (*mounts.Error)(nil); errors.As(err, &e) {
-		why = e.Message()
-	}
-	f.log.Info("a catalog doesn't tell what changes, so loads are as old as fresh_for allows", slog.String("why", why))
 }
 
 // turn waits, and then until something is remembered. It is false at the end.
