@@ -55,7 +55,7 @@ func probeServer(ctx context.Context, c configs.Config) (*probedRegistry, error)
 	defer cancel()
 	registry := openServersRegistry(c)
 	_, err := registry.Scan(ctx, "", "", 1)
-	if errors.Is(err, errNoControl) || errors.Is(err, errOtherRelease) {
+	if errors.Is(err, errNoControl) || errors.Is(err, errOtherRelease) || errors.Is(err, errOtherFormat) {
 		return standIn("in use by a server" + notLookedAt + ": " + err.Error())
 	}
 	if err != nil {

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,6 +133,73 @@ func TestSickRegistryOfAServer(t *testing.T) {
 			}()
 			require.ErrorIs(t, ask(ctx, r), context.Canceled)
 			<-slow.left
+		})
+	}
+}
+
+// TestAnswerThatWasNotAskedFor: a record too many, of another key, before or below another place, out
+// of order, twice, or none at all is believed as little as the others beside it.
+func TestAnswerThatWasNotAskedFor(t *testing.T) {
+	get := func(r native.Registry) error {
+		_, _, err := r.Get(t.Context(), "a1")
+		return err
+	}
+	scan := func(after native.Key, limit int) func(native.Registry) error {
+		return func(r native.Registry) error {
+			_, err := r.Scan(t.Context(), "a", after, limit)
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		ask    func(native.Registry) error
+		format string
+		keys   string
+		want   error
+	}{
+		"one":                   {get, "1", "a1", nil},
+		"none":                  {get, "1", "", nil},
+		"another":               {get, "1", "a2", errNotAsked},
+		"two":                   {get, "1", "a1 a2", errNotAsked},
+		"a page":                {scan("", 2), "1", "a1 a2", nil},
+		"the rest of one":       {scan("a1", 2), "1", "a2", nil},
+		"without a limit":       {scan("", 0), "1", "a a1 a2 a3", nil},
+		"over the limit":        {scan("", 2), "1", "a1 a2 a3", errNotAsked},
+		"over all limits":       {scan("", 0), "1", strings.Repeat("a", native.MaxScan+1), errNotAsked},
+		"of another prefix":     {scan("", 2), "1", "a1 b1", errNotAsked},
+		"before the place":      {scan("a2", 2), "1", "a1", errNotAsked},
+		"at the place":          {scan("a2", 2), "1", "a2", errNotAsked},
+		"out of order":          {scan("", 5), "1", "a2 a1", errNotAsked},
+		"twice":                 {scan("", 5), "1", "a1 a1", errNotAsked},
+		"nothing of a record's": {scan("", 5), "1", "{}", errNotAsked},
+		"of no version":         {scan("", 5), "1", `{"key":"YTE="}`, errNotAsked},
+		"of a newer format":     {scan("", 5), "2", "a1", errOtherFormat},
+		"of no format":          {get, "", "", errOtherFormat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set(formatHeader, c.format)
+				keys := strings.Fields(c.keys)
+				if len(c.keys) > native.MaxScan {
+					keys = nil
+					for i := range c.keys {
+						keys = append(keys, fmt.Sprintf("a%05d", i))
+					}
+				}
+				lines := json.NewEncoder(w)
+				for _, key := range keys {
+					if strings.HasPrefix(key, "{") {
+						_, _ = io.WriteString(w, key)
+						continue
+					}
+					_ = lines.Encode(recordLine{[]byte(key), []byte("v"), native.NewVersion()}) // who asked may have heard enough
+				}
+			})
+			err := c.ask(&serversRegistry{client})
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+			}
 		})
 	}
 }

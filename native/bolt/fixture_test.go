@@ -144,7 +144,7 @@ func fill(ctx context.Context, r *Registry, c *native.Catalog) error {
 // its tables.
 func writeFixture(t *testing.T, name string) {
 	t.Helper()
-	cryptotest.SetGlobalRandom(t, formatVersion)
+	cryptotest.SetGlobalRandom(t, FormatVersion)
 	path := filepath.Join(t.TempDir(), "registry")
 	r, err := Open(path, Options{})
 	if err != nil {

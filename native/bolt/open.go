@@ -21,8 +21,9 @@ const (
 	reservedBytes = 16 << 30
 	// creationBytes is the size bbolt gives a new file in its first write.
 	creationBytes = 4 * 4096
-	// formatVersion is the newest layout that this code reads, and the one it writes.
-	formatVersion = 1
+	// FormatVersion is the newest layout that this code reads, and the one it writes. It changes
+	// also where records come to mean something that older code would misread.
+	FormatVersion = 1
 	// formatMagic tells a registry from any other bbolt file.
 	formatMagic = "piedmont registry"
 )
@@ -172,8 +173,8 @@ func checkAbout(tx *bbolt.Tx) error {
 	if len(version) != 4 {
 		return fmt.Errorf("%w: its format version has %d bytes", ErrDamaged, len(version))
 	}
-	if v := binary.BigEndian.Uint32(version); v > formatVersion {
-		return fmt.Errorf("%w: it has format %d, this one knows up to %d", ErrNewerFormat, v, formatVersion)
+	if v := binary.BigEndian.Uint32(version); v > FormatVersion {
+		return fmt.Errorf("%w: it has format %d, this one knows up to %d", ErrNewerFormat, v, FormatVersion)
 	}
 	if tx.Bucket([]byte(recordsBucket)) == nil {
 		return fmt.Errorf("%w: it has no records bucket", ErrDamaged)
@@ -190,7 +191,7 @@ func layOut(tx *bbolt.Tx) error {
 	if err := about.Put([]byte(aboutMagic), []byte(formatMagic)); err != nil {
 		return err
 	}
-	if err := about.Put([]byte(aboutFormat), binary.BigEndian.AppendUint32(nil, formatVersion)); err != nil {
+	if err := about.Put([]byte(aboutFormat), binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
 		return err
 	}
 	_, err = tx.CreateBucket([]byte(recordsBucket))

@@ -131,7 +131,7 @@ func TestOpenFormats(t *testing.T) {
 		format []byte
 		want   error
 	}{
-		"newer":     {binary.BigEndian.AppendUint32(nil, formatVersion+1), ErrNewerFormat},
+		"newer":     {binary.BigEndian.AppendUint32(nil, FormatVersion+1), ErrNewerFormat},
 		"malformed": {[]byte("1"), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {

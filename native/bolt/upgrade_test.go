@@ -21,10 +21,10 @@ import (
 // TestEarlierFormats opens a registry of every format there ever was, each with the same
 // content, and serves it: what was there is there, and can be changed.
 func TestEarlierFormats(t *testing.T) {
-	for format := 1; format <= formatVersion; format++ {
+	for format := 1; format <= FormatVersion; format++ {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			name := filepath.Join("testdata", fmt.Sprintf("format-%04d", format))
-			if *update && format == formatVersion {
+			if *update && format == FormatVersion {
 				writeFixture(t, name)
 			}
 			path := filepath.Join(t.TempDir(), "registry")
@@ -169,14 +169,14 @@ func TestNewerFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry")
 	readFixture(t, filepath.Join("testdata", "format-0001"), path)
 	edit(t, path, func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(aboutBucket)).Put([]byte(aboutFormat), binary.BigEndian.AppendUint32(nil, formatVersion+6))
+		return tx.Bucket([]byte(aboutBucket)).Put([]byte(aboutFormat), binary.BigEndian.AppendUint32(nil, FormatVersion+6))
 	})
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = wantOpenError(t, path, ErrNewerFormat)
-	if want := fmt.Sprintf("it has format %d, this one knows up to %d", formatVersion+6, formatVersion); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("it has format %d, this one knows up to %d", FormatVersion+6, FormatVersion); !strings.Contains(err.Error(), want) {
 		t.Errorf("Open: %v, want %q", err, want)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
