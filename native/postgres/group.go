@@ -14,9 +14,13 @@ import (
 const (
 	// maxGroup bounds the swaps that share a transaction.
 	maxGroup = 64
-	// groupPatience is how long a group is waited for before the next one sets out beside it:
-	// a sync takes less, a connection that stalls more.
-	groupPatience = 20 * time.Millisecond
+	// maxSenders is how many groups are on their way before a swap waits for one to end. The
+	// fewer there are, the more share the server's work; with only one, what comes meanwhile would
+	// wait for two.
+	maxSenders = 2
+	// groupPatience is how long a group counts among them: one that takes longer is on a long
+	// way, or stalls.
+	groupPatience = 2 * time.Millisecond
 )
 
 // lone is a commit that is the swap of one record, on its way with others like it.
@@ -39,7 +43,7 @@ type sent struct {
 type group struct {
 	mu      sync.Mutex
 	waiting []*lone
-	running bool // somebody will take what waits
+	senders int // how many will take what waits
 }
 
 // swap is attempt for a commit that swaps one record: it shares a round trip and a
@@ -93,7 +97,9 @@ func (g *group) add(s *lone) (send bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, s)
-	send, g.running = !g.running, true
+	if send = g.senders < maxSenders; send {
+		g.senders++
+	}
 	return send
 }
 
@@ -114,7 +120,9 @@ func (g *group) take() []*lone {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), maxGroup)
-	g.running = n > 0
+	if n == 0 {
+		g.senders--
+	}
 	taken := slices.Clone(g.waiting[:n])
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	return taken
@@ -125,8 +133,10 @@ func (g *group) take() []*lone {
 func (g *group) leave() (send bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running = len(g.waiting) > 0
-	return g.running
+	if send = len(g.waiting) > 0; !send {
+		g.senders--
+	}
+	return send
 }
 
 // sendGroups sends what waits, group after group, until nothing does. A group that takes

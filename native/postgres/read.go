@@ -100,7 +100,7 @@ func (r *Registry) read(ctx context.Context, f func(context.Context) error) erro
 		switch {
 		case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, errTooMuch):
 			return err
-		case try == readTries, ctx.Err() != nil, !collided(err) && !lost(err):
+		case ctx.Err() != nil, !collided(err) && (try >= readTries || !lost(err)), try >= maxTries:
 			return database(err)
 		}
 		if err := pause(ctx, try); err != nil {
