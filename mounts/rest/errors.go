@@ -99,23 +99,15 @@ func (c *Catalog) fail(op, name string, err error) error {
 	}
 	if e, ok := err.(*mounts.Error); ok { //nolint:errorlint // only the guard's own have words already
 		named := *e
-		named.Op, named.Name, named.Detail = op, name, about(e.Detail, name)
+		named.Op, named.Name, named.Detail = op, name, guard.About(e.Detail, name)
 		return &named
 	}
 	kind, text := classify(err)
-	e := &mounts.Error{Kind: kind, Op: op, Name: name, Detail: about("The catalog behind "+guard.Describe(c.name)+" "+text, name), Err: err}
+	e := &mounts.Error{Kind: kind, Op: op, Name: name, Detail: guard.About("The catalog behind "+guard.Describe(c.name)+" "+text, name), Err: err}
 	if s := (*statusError)(nil); errors.As(err, &s) {
 		e.RetryAfter = s.retryAfter
 	}
 	return e
-}
-
-// about says in a detail which object it is about.
-func about(detail, name string) string {
-	if name == "" {
-		return detail
-	}
-	return detail + " (asked for {name})"
 }
 
 func classify(err error) (mounts.Kind, string) {

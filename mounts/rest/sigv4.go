@@ -11,8 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"piedmont/vend/ambient"
 )
 
 // signer signs requests with AWS Signature Version 4. All of them have empty bodies.
@@ -59,11 +60,11 @@ func (s *signer) credentials(ctx context.Context) (aws.CredentialsProvider, erro
 	if s.provider != nil {
 		return s.provider, nil
 	}
-	loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(s.region))
+	found, err := ambient.Credentials(ctx, s.region)
 	if err != nil {
 		return nil, fmt.Errorf("find AWS credentials: %w", err)
 	}
-	s.provider = loaded.Credentials
+	s.provider = found
 	return s.provider, nil
 }
 
