@@ -39,7 +39,10 @@ func (r *Registry) attempt(ctx context.Context, p *plan, conditions []native.Con
 	steps, sure := r.statements(p, id)
 	if err := r.prepare(begun, conn, steps); err != nil {
 		conn.Release()
-		return unprepared(err)
+		if refused(err) {
+			return failed, notApplied(database(err))
+		}
+		return undone, database(err)
 	}
 	if !p.hopeless {
 		_, at, err = send(begun, conn, steps, sure)
@@ -75,10 +78,13 @@ func (r *Registry) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	defer cancel()
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get a connection: %w", database(err))
+		return nil, unconnected(err)
 	}
 	return conn, nil
 }
+
+// unconnected is the error of who got no connection.
+func unconnected(err error) error { return fmt.Errorf("get a connection: %w", database(err)) }
 
 // statements are all of a commit. While it is at one of the first, as many as sure says,
 // an error surely undoes it. The receipt is first, so that whoever asks for it waits for
@@ -125,14 +131,6 @@ func (r *Registry) prepare(ctx context.Context, conn *pgxpool.Conn, steps []step
 		}
 	}
 	return nil
-}
-
-// unprepared is the result where a statement couldn't be prepared.
-func unprepared(err error) (result, error) {
-	if refused(err) {
-		return failed, notApplied(database(err))
-	}
-	return undone, database(err)
 }
 
 // send runs statements in one round trip; rows is how many rows each changed. Where one

@@ -2,8 +2,7 @@ package postgres
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -11,23 +10,12 @@ import (
 	"piedmont/native"
 )
 
-const (
-	// maxGroup bounds the swaps that share a transaction.
-	maxGroup = 64
-	// maxSenders is how many groups are on their way before a swap waits for one to end. The
-	// fewer there are, the more share the server's work; with only one, what comes meanwhile would
-	// wait for two.
-	maxSenders = 2
-	// groupPatience is how long a group counts among them: one that takes longer is on a long
-	// way, or stalls.
-	groupPatience = 2 * time.Millisecond
-)
-
 // lone is a commit that is the swap of one record, on its way with others like it.
 type lone struct {
-	swap step
-	id   receipt // from when it was sent
-	done chan sent
+	swap   step
+	number uint64  // in the order of coming
+	id     receipt // from when it was sent
+	done   chan sent
 }
 
 // sent is what became of a swap.
@@ -38,28 +26,23 @@ type sent struct {
 	unclear, late bool
 }
 
-// group holds the swaps that wait while others are on their way, so that they share a
-// transaction, and its sync. See DESIGN.md.
-type group struct {
-	mu      sync.Mutex
-	waiting []*lone
-	senders int // how many will take what waits
-}
-
 // swap is attempt for a commit that swaps one record: it shares a round trip and a
 // transaction with others. The result is passed where the record was locked, since a group
-// waits for no lock.
+// waits for no lock. Until its group has a connection, for which it waits no longer than
+// attempt does, ctx may end it.
 func (r *Registry) swap(ctx context.Context, p *plan, conditions []native.Condition) (result, error) {
 	s := &lone{swap: p.steps[0], done: make(chan sent, 1)}
 	if r.group.add(s) {
-		go r.sendGroups(context.WithoutCancel(ctx))
+		go r.sendGroups() // for whoever comes, so nobody's context
 	}
+	waiting, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
 	var o sent
 	select {
 	case o = <-s.done:
-	case <-ctx.Done():
+	case <-waiting.Done():
 		if r.group.withdraw(s) {
-			return failed, notApplied(ctx.Err())
+			return failed, notApplied(unconnected(waiting.Err()))
 		}
 		o = <-s.done
 	}
@@ -92,90 +75,34 @@ func (r *Registry) whyPassed(ctx context.Context, conditions []native.Condition)
 	return passed, nil
 }
 
-// add hands in a swap, and says whether somebody must be sent to take it.
-func (g *group) add(s *lone) (send bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, s)
-	if send = g.senders < maxSenders; send {
-		g.senders++
-	}
-	return send
-}
-
-// withdraw takes a swap back; false where it has been taken.
-func (g *group) withdraw(s *lone) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	i := slices.Index(g.waiting, s)
-	if i < 0 {
-		return false
-	}
-	g.waiting = slices.Delete(g.waiting, i, i+1)
-	return true
-}
-
-// take takes the next swaps; where there are none, whoever asked is no longer expected to.
-func (g *group) take() []*lone {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := min(len(g.waiting), maxGroup)
-	if n == 0 {
-		g.senders--
-	}
-	taken := slices.Clone(g.waiting[:n])
-	g.waiting = slices.Delete(g.waiting, 0, n)
-	return taken
-}
-
-// leave says that who took the last swaps doesn't take the next, and whether somebody else
-// must be sent.
-func (g *group) leave() (send bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if send = len(g.waiting) > 0; !send {
-		g.senders--
-	}
-	return send
-}
-
-// sendGroups sends what waits, group after group, until nothing does. A group that takes
-// long is its last, and another goroutine goes on.
-func (r *Registry) sendGroups(ctx context.Context) {
-	for {
-		conn, err := r.acquire(ctx)
-		taken := r.group.take() // not before: until it has a connection a commit can be withdrawn
-		switch {
-		case err != nil:
-			tellAll(taken, sent{result: failed, err: notApplied(err)})
-		case len(taken) == 0:
-			conn.Release()
-		default:
-			slow := time.AfterFunc(groupPatience, func() {
-				if r.group.leave() {
-					r.sendGroups(ctx)
-				}
-			})
-			r.sendGroup(ctx, conn, taken)
-			if !slow.Stop() {
-				return
+// sendGroups sends what waits, group after group, until nothing does.
+func (r *Registry) sendGroups() {
+	for again := true; again; {
+		upTo := r.group.came()
+		slow := time.AfterFunc(groupPatience, func() {
+			if r.group.leave() {
+				r.sendGroups()
 			}
+		})
+		if conn, err := r.acquire(context.Background()); err != nil {
+			tellAll(r.group.take(upTo), sent{result: failed, err: notApplied(err)})
+		} else if taken := r.group.take(math.MaxUint64); len(taken) > 0 { // not before: until here a swap can be withdrawn
+			r.sendGroup(conn, taken)
+		} else {
+			conn.Release()
 		}
-		if len(taken) == 0 {
-			return
-		}
+		again = r.group.goOn(!slow.Stop())
 	}
 }
 
 // sendGroup carries out swaps in one round trip and tells each what became of it.
-func (r *Registry) sendGroup(ctx context.Context, conn *pgxpool.Conn, taken []*lone) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+func (r *Registry) sendGroup(conn *pgxpool.Conn, taken []*lone) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
 	steps, first := r.groupSteps(taken)
 	if err := r.prepare(ctx, conn, steps); err != nil {
 		conn.Release()
-		result, err := unprepared(err)
-		tellAll(taken, sent{result: result, err: err})
+		tellAll(taken, sent{result: undone, err: database(err)})
 		return
 	}
 	sure := first + len(taken)

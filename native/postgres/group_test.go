@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"piedmont/native"
 )
 
@@ -17,7 +19,7 @@ func seedSwaps(t *testing.T, r *Registry, n int) (conditions [][]native.Conditio
 	t.Helper()
 	var first []native.Change
 	for i := range n {
-		key := native.Key(fmt.Sprintf("s%02d", i))
+		key := native.Key(fmt.Sprintf("s%03d", i))
 		first = append(first, put(key, "before"))
 		conditions = append(conditions, []native.Condition{{Kind: native.AtVersion, Key: key, Version: first[i].Version}})
 		changes = append(changes, []native.Change{put(key, "after")})
@@ -39,7 +41,7 @@ func sendTogether(t *testing.T, r *Registry, conditions [][]native.Condition, ch
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.sendGroup(t.Context(), conn, taken)
+	r.sendGroup(conn, taken)
 	outcomes := make([]sent, len(taken))
 	for i, s := range taken {
 		outcomes[i] = <-s.done
@@ -53,7 +55,7 @@ func TestGroup(t *testing.T) {
 	r := openTest(t, url)
 	conditions, changes := seedSwaps(t, r, 6)
 	conditions[1][0].Version = native.NewVersion() // was never there
-	release := held(t, url, "s03")
+	release := held(t, url, "s003")
 	for i, o := range sendTogether(t, r, conditions, changes) {
 		want, value := applied, "after"
 		if i == 1 || i == 3 {
@@ -107,7 +109,7 @@ func TestGroupAcross(t *testing.T) {
 	r := openTest(t, url)
 	conditions, changes := seedSwaps(t, r, 40)
 	conditions[7][0].Version = native.NewVersion()
-	release := held(t, url, "s09")
+	release := held(t, url, "s009")
 	var waits []<-chan error
 	for i := range changes {
 		waits = append(waits, start(func() error { return r.Commit(t.Context(), conditions[i], changes[i]) }))
@@ -196,9 +198,103 @@ func TestGroupWithdrawn(t *testing.T) {
 	if err := <-stays; err != nil {
 		t.Fatal(err)
 	}
-	if v := valueOf(t, r, "s00"); v != "before" {
+	if v := valueOf(t, r, "s000"); v != "before" {
 		t.Fatalf("who left wrote %q", v)
 	}
+}
+
+// TestGroupWaitsItsTurn: who waits for a connection waits for as long as a commit by itself
+// would, no longer where many wait, and no shorter where others gave up.
+func TestGroupWaitsItsTurn(t *testing.T) {
+	const timeout, n = 2 * time.Second, 200
+	r, err := Open(t.Context(), newSchema(t), Options{MaxConns: 1, StatementTimeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	conditions, changes := seedSwaps(t, r, n)
+	conn, err := r.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(i int) <-chan error {
+		return start(func() error { return r.Commit(t.Context(), conditions[i], changes[i]) })
+	}
+	var early []<-chan error
+	begun := time.Now()
+	for i := range n - 1 {
+		early = append(early, commit(i))
+	}
+	time.Sleep(timeout / 2)
+	late := commit(n - 1)
+	for i, done := range early {
+		if err := <-done; !errors.Is(err, native.ErrNotApplied) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("swap %d: %v", i, err)
+		}
+	}
+	if took := time.Since(begun); took < timeout-100*time.Millisecond || took > 2*timeout {
+		t.Errorf("they waited %v, the timeout is %v", took, timeout)
+	}
+	conn.Release()
+	if err := <-late; err != nil {
+		t.Errorf("who came last wasn't waited for: %v", err)
+	}
+}
+
+// TestGroupSeeksConnections: while one is waited for another is, too, up to the bound of the
+// pool: some may be had sooner than others.
+func TestGroupSeeksConnections(t *testing.T) {
+	const most = 5
+	r, err := Open(t.Context(), newSchema(t), Options{MaxConns: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	conditions, changes := seedSwaps(t, r, 3*most)
+	var held []*pgxpool.Conn
+	for range most {
+		conn, err := r.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, conn)
+	}
+	var waits []<-chan error
+	for i := range changes {
+		waits = append(waits, start(func() error { return r.Commit(t.Context(), conditions[i], changes[i]) }))
+	}
+	for deadline := time.Now().Add(20 * time.Second); r.group.sending() < most; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d senders seek connections", r.group.sending())
+		}
+	}
+	time.Sleep(10 * groupPatience)
+	if n := r.group.sending(); n != most {
+		t.Errorf("%d senders for %d connections", n, most)
+	}
+	for _, conn := range held {
+		conn.Release()
+	}
+	for _, done := range waits {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); r.group.sending() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d senders are left", r.group.sending())
+		}
+	}
+	if r.group.senders != 0 {
+		t.Errorf("%d senders count as quick", r.group.senders)
+	}
+}
+
+// sending is how many senders there are.
+func (g *group) sending() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all
 }
 
 // TestGroupStalls: swaps don't wait for groups whose connections stall.

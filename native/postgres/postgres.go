@@ -134,6 +134,7 @@ func connect(ctx context.Context, url string, o Options, begin string) (*Registr
 		fences: make(chan struct{}, maxFences), fenceTime: defaultFenceTime, swept: make(chan struct{}),
 	}
 	r.clock.start = time.Now()
+	r.group.most = int(config.MaxConns)
 	r.prepares = config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 	if o.StatementTimeout > 0 {
 		r.timeout = o.StatementTimeout
