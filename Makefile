@@ -10,7 +10,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 # on a busy machine. All together are stopped after WHOLE. With warm caches they take less
 # than 30 minutes, which .ci/stages says when they don't.
 WHOLE  := 4500
-STAGES := tools:480 build:600 lint:600 unit:1500 fuzz:480 differential:420 storage:240 upstreams:420 postgres:300 hive:480 federated:480 e2e:600 histories:360 engines:1200 kit:420 vuln:120
+STAGES := tools:480 build:600 lint:600 unit:1500 fuzz:480 differential:420 storage:240 upstreams:420 postgres:420 hive:480 federated:480 e2e:600 histories:360 engines:1200 kit:420 vuln:120
 
 .PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
@@ -80,7 +80,7 @@ stage-upstreams:
 # The registry in a real PostgreSQL, with faults.
 stage-postgres:
 	.ci/postgres remove $(PIEDMONT_TEST_CACHE)/run/postgres
-	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 4m ./native/postgres
+	.ci/postgres run $(PIEDMONT_TEST_CACHE)/run/postgres go test -race -v -count=1 -tags e2e -timeout 6m ./native/postgres
 
 # Three generations of the Hive Metastore, the newest over PostgreSQL, and every transport.
 stage-hive:
