@@ -10,7 +10,7 @@ tools := $(PIEDMONT_TEST_CACHE)/bin
 # on a busy machine. All together are stopped after WHOLE. With warm caches they take less
 # than 30 minutes, which .ci/stages says when they don't.
 WHOLE  := 4500
-STAGES := tools:480 build:600 lint:600 unit:1500 fuzz:480 differential:420 storage:240 upstreams:420 postgres:420 hive:480 federated:480 e2e:600 histories:360 engines:1200 kit:420 vuln:120
+STAGES := tools:480 build:600 lint:600 unit:1500 fuzz:720 differential:420 storage:240 upstreams:420 postgres:420 hive:480 federated:480 e2e:600 histories:360 engines:1200 kit:420 vuln:120
 
 .PHONY: test test-quick soak build clean $(foreach s,$(STAGES),stage-$(firstword $(subst :, ,$s)))
 
