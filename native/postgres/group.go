@@ -33,7 +33,7 @@ type sent struct {
 func (r *Registry) swap(ctx context.Context, p *plan, conditions []native.Condition) (result, error) {
 	s := &lone{swap: p.steps[0], done: make(chan sent, 1)}
 	if r.group.add(s) {
-		go r.sendGroups() //nolint:gosec // for whoever comes, so nobody's context
+		go r.sendGroups() //nolint:gosec,contextcheck // for whoever comes, so nobody's context
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
