@@ -13,9 +13,20 @@ import (
 // lone is a commit that is the swap of one record, on its way with others like it.
 type lone struct {
 	swap   step
+	bytes  int     // of what it writes
 	number uint64  // in the order of coming
 	id     receipt // from when it was sent
 	done   chan sent
+}
+
+// newLone is the swap that a plan is.
+func newLone(p *plan) *lone {
+	s := &lone{swap: p.steps[0], done: make(chan sent, 1)}
+	for _, arg := range s.swap.args {
+		b, _ := arg.([]byte) // all are
+		s.bytes += len(b)
+	}
+	return s
 }
 
 // sent is what became of a swap.
@@ -31,7 +42,7 @@ type sent struct {
 // waits for no lock. Until its group has a connection, for which it waits no longer than
 // attempt does, ctx may end it.
 func (r *Registry) swap(ctx context.Context, p *plan, conditions []native.Condition) (result, error) {
-	s := &lone{swap: p.steps[0], done: make(chan sent, 1)}
+	s := newLone(p)
 	if r.group.add(s) {
 		go r.sendGroups() //nolint:gosec,contextcheck // for whoever comes, so nobody's context
 	}

@@ -35,7 +35,7 @@ func sendTogether(t *testing.T, r *Registry, conditions [][]native.Condition, ch
 	t.Helper()
 	var taken []*lone
 	for i := range changes {
-		taken = append(taken, &lone{swap: newPlan(conditions[i], changes[i], false).steps[0], done: make(chan sent, 1)})
+		taken = append(taken, newLone(newPlan(conditions[i], changes[i], false)))
 	}
 	conn, err := r.acquire(t.Context())
 	if err != nil {

@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	// maxGroup bounds the swaps that share a transaction.
-	maxGroup = 64
+	// Bounds of the swaps that share a transaction: a client that vanishes while it sends them
+	// leaves their records locked for a while. A single one may be larger than maxGroupBytes.
+	maxGroup      = 64
+	maxGroupBytes = 256 << 10
 	// maxSenders is how many groups are on their way before a swap waits for one to end. The
 	// fewer there are, the more share the server's work; with only one, what comes meanwhile would
 	// wait for two.
@@ -68,8 +70,9 @@ func (g *group) came() uint64 {
 func (g *group) take(upTo uint64) []*lone {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := 0
-	for n < min(len(g.waiting), maxGroup) && g.waiting[n].number <= upTo {
+	n, bytes := 0, 0
+	for n < min(len(g.waiting), maxGroup) && g.waiting[n].number <= upTo && (n == 0 || bytes+g.waiting[n].bytes <= maxGroupBytes) {
+		bytes += g.waiting[n].bytes
 		n++
 	}
 	taken := slices.Clone(g.waiting[:n])
