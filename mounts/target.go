@@ -26,7 +26,7 @@ func (p *Point) Name() string { return p.At.String() }
 
 func (p *Point) canonical(name string) string {
 	if p.Lower {
-		name = lower(name)
+		name = Lower(name)
 	}
 	if c, ok := p.Mount.(Canonicalizer); ok {
 		name = c.Canonical(name)
@@ -34,10 +34,10 @@ func (p *Point) canonical(name string) string {
 	return name
 }
 
-// lower makes a name lower case. The long s has no other lower case than itself, but
-// catalogs that ignore case may take it for an s, and so let it past a policy or a mount
-// point that spells the name with one.
-func lower(name string) string {
+// Lower makes a name lower case, as the tree and catalogs that ignore case do. The long s has no
+// other lower case than itself, but such catalogs may take it for an s, and so let it past a
+// policy or a mount point that spells the name with one.
+func Lower(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "\u017f", "s")
 }
 

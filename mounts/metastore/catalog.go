@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -121,11 +120,8 @@ func (o *Options) fill() error {
 // describe is how messages call the mount.
 func describe(name, kind string) string { return guard.Describe(name) + " (" + kind + ")" }
 
-// Canonical makes a name lower case, as metastores do. The long s has no other lower case than
-// itself, but a database behind a metastore may take it for an s.
-func (c *Catalog) Canonical(name string) string {
-	return strings.ReplaceAll(strings.ToLower(name), "\u017f", "s")
-}
+// Canonical makes a name lower case, as metastores do.
+func (c *Catalog) Canonical(name string) string { return mounts.Lower(name) }
 
 // Health asks the source something cheap. It counts for the guard as any other call does.
 func (c *Catalog) Health(ctx context.Context) error {

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"slices"
-	"strings"
 
 	"piedmont/mounts"
 )
@@ -11,7 +10,7 @@ import (
 // spelling that anybody can ask for.
 func (c *Catalog) spell(name string) string {
 	if c.lower {
-		return lower(name)
+		return mounts.Lower(name)
 	}
 	return name
 }
@@ -19,11 +18,5 @@ func (c *Catalog) spell(name string) string {
 // same says whether the upstream's name of a namespace is the one it was asked for. An upstream
 // that ignores case may have kept what was typed once.
 func (c *Catalog) same(theirs, ours mounts.Namespace) bool {
-	return theirs.Equal(ours) || c.lower && slices.EqualFunc(theirs, ours, func(a, b string) bool { return lower(a) == lower(b) })
-}
-
-// lower makes a name lower case as the tree does with a name that is asked for: there the long
-// s, which has no other lower case than itself, is an s.
-func lower(name string) string {
-	return strings.ReplaceAll(strings.ToLower(name), "\u017f", "s")
+	return theirs.Equal(ours) || c.lower && slices.EqualFunc(theirs, ours, func(a, b string) bool { return mounts.Lower(a) == mounts.Lower(b) })
 }
