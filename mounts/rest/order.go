@@ -11,11 +11,11 @@ import (
 // names as there are questions, which the guard bounds.
 type underWay struct {
 	mu      sync.Mutex // guards what is kept, too; never held while anybody is asked
-	objects map[DocumentKey]*asking
+	objects map[DocumentKey]*questions
 }
 
-// asking is the questions for one object that are under way.
-type asking struct {
+// questions are those for one object that are under way.
+type questions struct {
 	count  int
 	newest time.Time // when the question was sent, of those answered meanwhile the last
 }
@@ -36,9 +36,9 @@ func (u *underWay) begin(key DocumentKey) (end func()) {
 	a := u.objects[key]
 	if a == nil {
 		if u.objects == nil {
-			u.objects = map[DocumentKey]*asking{}
+			u.objects = map[DocumentKey]*questions{}
 		}
-		a = &asking{}
+		a = &questions{}
 		u.objects[key] = a
 	}
 	a.count++

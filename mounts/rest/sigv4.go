@@ -62,7 +62,7 @@ func (s *signer) credentials(ctx context.Context) (aws.CredentialsProvider, erro
 	}
 	found, err := ambient.Credentials(ctx, s.region)
 	if err != nil {
-		return nil, fmt.Errorf("find AWS credentials: %w", err)
+		return nil, err
 	}
 	s.provider = found
 	return s.provider, nil
